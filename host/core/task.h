@@ -1,0 +1,56 @@
+/* Tasks: coroutines that wait for libuv. Everything that waits is a yield of its task.
+ *
+ * An operation embeds an al_op as its first member. The binding checks for a task, allocates the
+ * operation, starts libuv, and returns al_op_wait(). The libuv callback calls al_op_done() exactly
+ * once and then frees the operation, in that one place. When the task was cancelled meanwhile,
+ * al_op_done() is a no-op but still releases the task.
+ *
+ *     static int l_sleep(lua_State *L)
+ *     {
+ *         lua_Integer ms = luaL_checkinteger(L, 1);
+ *         al_task *task = al_task_check(L);
+ *         sleep_op *op = calloc(1, sizeof *op);
+ *         if (!op)
+ *             return luaL_error(L, "not enough memory");
+ *         ... uv_timer_start(...)
+ *         return al_op_wait(L, task, &op->op, sleep_cancel);
+ *     }
+ *
+ * Host thread only. */
+#ifndef AL_CORE_TASK_H
+#define AL_CORE_TASK_H
+#include "base/err.h"
+#include <lua.h>
+#include <stdbool.h>
+#include <uv.h>
+
+typedef struct al_host al_host;
+typedef struct al_task al_task;
+typedef struct al_op al_op;
+
+/* Pushes results onto L and returns how many; runs protected on the main state, may raise. */
+typedef int (*al_push)(lua_State *L, void *arg);
+
+struct al_op {
+    al_task *task;             /* set by al_op_wait, released by al_op_done */
+    void (*cancel)(al_op *op); /* asks the operation to stop; its done callback still comes */
+};
+
+/* The running task. Raises when L is not one, or when it cannot yield here. */
+al_task *al_task_check(lua_State *L);
+/* Yields until al_op_done. cancel may be NULL: the operation then simply runs on, unheard. Returns
+ * what the binding returns. Nothing that may raise stands between starting libuv and this. */
+int al_op_wait(lua_State *L, al_task *task, al_op *op, void (*cancel)(al_op *op));
+/* The operation is over: resumes its task with what push leaves (NULL: no values), unless the task
+ * was cancelled. Never raises, never nests in another resume of the same task. arg stays the
+ * caller's. Not to be called from inside the function that calls al_op_wait. */
+void al_op_done(al_op *op, al_push push, void *arg);
+
+al_host *al_host_of(lua_State *L);
+uv_loop_t *al_host_loop(al_host *host);
+
+/* nil, message, id: what a binding returns for what the world refused. The message is
+ * al_err_text; the fields ride along as a fourth value, a table {code, reason, line, column, offset, object, detail}. */
+int al_fail(lua_State *L, const al_err *err);
+
+#endif
