@@ -13,7 +13,7 @@ typedef struct al_buf {
 } al_buf;
 
 void al_buf_init(al_buf *b, size_t max);
-void al_buf_free(al_buf *b); /* frees the bytes; b may be used again (max kept) */
+void al_buf_free(al_buf *b);  /* frees the bytes; b may be used again (max kept) */
 void al_buf_clear(al_buf *b); /* len = 0, memory kept, failed = 0 */
 
 /* All return AL_OK, AL_ENOMEM or AL_ELIMIT and leave b unchanged on failure but for `failed`. So a

@@ -28,14 +28,14 @@ enum {
 };
 
 typedef struct al_err {
-    int code;             /* AL_OK or AL_E* */
-    const char *id;       /* static text: a code of `--json` errors, "io_error", "ingest_invalid", … */
-    const char *reason;   /* static text or NULL: what kind of it, "symlink", "maxFiles", … */
-    uint64_t line;        /* 1-based, 0 unknown */
-    uint64_t column;      /* 1-based, 0 unknown */
-    uint64_t offset;      /* byte offset from 0; meaningful only with line != 0 or AL_EDATA */
-    char object[512];     /* the path, URL, key or name it is about; cut when longer */
-    char detail[256];     /* what the system or a library said; cut when longer */
+    int code;       /* AL_OK or AL_E* */
+    const char *id; /* static text: a code of `--json` errors, "io_error", "ingest_invalid", … */
+    const char *reason; /* static text or NULL: what kind of it, "symlink", "maxFiles", … */
+    uint64_t line;      /* 1-based, 0 unknown */
+    uint64_t column;    /* 1-based, 0 unknown */
+    uint64_t offset;    /* byte offset from 0; meaningful only with line != 0 or AL_EDATA */
+    char object[512];   /* the path, URL, key or name it is about; cut when longer */
+    char detail[256];   /* what the system or a library said; cut when longer */
 } al_err;
 
 /* Sets *err (NULL allowed) and returns code. id is kept by pointer: static text only. object and

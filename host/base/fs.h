@@ -23,14 +23,16 @@ bool al_fs_has_openat2(void);
 int al_fs_mkdirs_beneath(int dirfd, const char *rel, al_err *err);
 int al_fs_mkdirs(const char *path, al_err *err); /* absolute path, folders 0700 */
 
-int al_fs_read_fd(int fd, const char *name, al_buf *out, al_err *err); /* to the end; out->max caps */
+int al_fs_read_fd(int fd, const char *name, al_buf *out,
+                  al_err *err); /* to the end; out->max caps */
 int al_fs_read(const char *path, al_buf *out, al_err *err);
 int al_fs_write_all(int fd, const void *bytes, size_t len, const char *name, al_err *err);
 
 /* Writes path whole: a file beside it, synced, renamed, its folder synced. A crash leaves the old
  * bytes or the new ones. mode is exact, whatever the umask. */
 int al_fs_replace(const char *path, const void *bytes, size_t len, mode_t mode, al_err *err);
-int al_fs_replace_at(int dirfd, const char *rel, const void *bytes, size_t len, mode_t mode, al_err *err);
+int al_fs_replace_at(int dirfd, const char *rel, const void *bytes, size_t len, mode_t mode,
+                     al_err *err);
 int al_fs_sync_dir(int dirfd, const char *name, al_err *err);
 
 /* Removes rel beneath dirfd with all below it, never following a link. Missing is fine. */

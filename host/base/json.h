@@ -33,7 +33,8 @@ typedef struct al_json {
     size_t start, end; /* byte range of the last token in the input, quotes included */
     bool is_int;
     int64_t integer;
-    double real; /* every number; nearest double, may be infinite only never: overflow is an error */
+    double
+        real; /* every number; nearest double, may be infinite only never: overflow is an error */
     al_err err;
     /* private */
     const char *in;
@@ -83,6 +84,7 @@ bool al_json_get_string(const char *json, size_t len, const char *key, al_buf *o
 bool al_json_get_int(const char *json, size_t len, const char *key, int64_t *out);
 bool al_json_get_bool(const char *json, size_t len, const char *key, bool *out);
 /* Where the value of `key` stands in json. */
-bool al_json_get_raw(const char *json, size_t len, const char *key, const char **out, size_t *out_len);
+bool al_json_get_raw(const char *json, size_t len, const char *key, const char **out,
+                     size_t *out_len);
 
 #endif

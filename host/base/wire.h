@@ -1,7 +1,8 @@
 /* Bytes between our own processes: frames of the engine, the spec of the jail.
  *
  * A frame is u32 little-endian length of the body (<= AL_WIRE_MAX), u8 type, body (JSON). The peer
- * is hostile: a length above the cap or an unknown type is an error, nothing is allocated for it. */
+ * is hostile: a length above the cap or an unknown type is an error, nothing is allocated for it.
+ */
 #ifndef AL_BASE_WIRE_H
 #define AL_BASE_WIRE_H
 #include "base/buf.h"
@@ -10,8 +11,8 @@
 #include <stdint.h>
 
 #define AL_WIRE_VERSION 1
-#define AL_WIRE_MAX (16u * 1024 * 1024)
-#define AL_WIRE_HEAD 5
+#define AL_WIRE_MAX     (16u * 1024 * 1024)
+#define AL_WIRE_HEAD    5
 #define AL_WIRE_MAX_FDS 4
 
 typedef enum al_wire_type {
@@ -27,8 +28,8 @@ typedef enum al_wire_type {
 int al_wire_frame(al_buf *out, al_wire_type type, const void *body, size_t len);
 /* Looks at the first bytes of a stream: 1 with *type, *body, *len and *used set when a whole frame
  * is there (body points into bytes), 0 when more is needed, AL_EDATA when it can never be one. */
-int al_wire_parse(const char *bytes, size_t have, al_wire_type *type, const char **body, size_t *len,
-                  size_t *used);
+int al_wire_parse(const char *bytes, size_t have, al_wire_type *type, const char **body,
+                  size_t *len, size_t *used);
 
 /* Blocking, for the engine's side of a socket. Whole frames; descriptors by SCM_RIGHTS with the
  * first byte. Received descriptors are O_CLOEXEC; *nfds holds the room in fds on the way in.

@@ -50,7 +50,8 @@ al_host *al_host_of(lua_State *L);
 uv_loop_t *al_host_loop(al_host *host);
 
 /* nil, message, id: what a binding returns for what the world refused. The message is
- * al_err_text; the fields ride along as a fourth value, a table {code, reason, line, column, offset, object, detail}. */
+ * al_err_text; the fields ride along as a fourth value, a table {code, reason, line, column,
+ * offset, object, detail}. */
 int al_fail(lua_State *L, const al_err *err);
 
 #endif
