@@ -52,7 +52,8 @@ OBJ_host := $(OBJ_base) $(call obj,prim) $(call obj,core) $(call obj,bind)
 
 .PHONY: all
 .DEFAULT_GOAL := all
-programs := $(B)/alisio $(B)/libexec/alisio/engine $(B)/libexec/alisio/jail
+programs := $(if $(wildcard host/app/alisio.c),$(B)/alisio) \
+  $(patsubst host/app/%.c,$(B)/libexec/alisio/%,$(wildcard host/app/engine.c host/app/jail.c))
 all: $(programs)
 
 $(B)/obj/%.o: host/%.c
