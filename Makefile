@@ -88,7 +88,8 @@ $(B)/obj/assets.o: $(B)/assets.S
 # Unit tests: one program a file, linked with everything but the mains.
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
-OBJ_unit := $(OBJ_host) $(OBJ_data) $(OBJ_jail) $(B)/obj/assets.o
+OBJ_assets := $(if $(wildcard host/core/assets.sh),$(B)/obj/assets.o)
+OBJ_unit := $(OBJ_host) $(OBJ_data) $(OBJ_jail) $(OBJ_assets)
 
 $(B)/unit/%: tests/unit/%.c $(OBJ_unit)
 	@mkdir -p $(@D)

@@ -31,23 +31,26 @@ typedef struct al_json {
     const char *text; /* of the last token; lives until the next call */
     size_t len;
     size_t start, end; /* byte range of the last token in the input, quotes included */
-    bool is_int;
+    bool is_int;       /* "-0" is not one: its sign would be lost */
     int64_t integer;
-    double
-        real; /* every number; nearest double, may be infinite only never: overflow is an error */
+    double real; /* every number: the nearest double; finite unless big_numbers */
     al_err err;
+    /* choices, set between open and the first next */
+    bool lone_surrogates; /* a lone surrogate escape becomes U+FFFD instead of an error */
+    bool big_numbers;     /* a number too large for a double is infinite instead of an error */
     /* private */
     const char *in;
     size_t in_len, pos;
     int depth, max_depth;
     unsigned char state;
-    unsigned char stack[AL_JSON_MAX_DEPTH / 8];
-    bool lone_surrogates; /* see al_json_open */
+    unsigned char stack[AL_JSON_MAX_DEPTH / 8]; /* a bit a level: 1 object, 0 array */
     al_buf scratch;
 } al_json;
 
 /* text is borrowed until al_json_close. max_depth 0 means AL_JSON_MAX_DEPTH, more is cut to it.
- * Invalid UTF-8, a byte-order mark and lone surrogate escapes are errors. */
+ * Invalid UTF-8, a byte-order mark and lone surrogate escapes are errors. An error has the id
+ * "json_invalid" (the caller names its own), a reason (syntax, utf8, surrogate, number, depth,
+ * truncated) and the place, its column counted in characters; the reader stays in it. */
 void al_json_open(al_json *j, const char *text, size_t len, int max_depth);
 al_json_type al_json_next(al_json *j);
 /* Call on AL_JSON_OBJECT, AL_JSON_ARRAY or a scalar: consumes the rest of that value and says where
@@ -71,7 +74,8 @@ void al_json_key(al_json_out *o, const char *key);
 void al_json_string(al_json_out *o, const char *text, size_t len);
 void al_json_cstring(al_json_out *o, const char *text); /* NULL writes null */
 void al_json_int(al_json_out *o, int64_t v);
-void al_json_real(al_json_out *o, double v); /* shortest form; NaN and infinities as strings */
+void al_json_real(al_json_out *o,
+                  double v); /* shortest form; else "NaN", "Infinity", "-Infinity" */
 void al_json_bool(al_json_out *o, bool v);
 void al_json_null(al_json_out *o);
 void al_json_raw(al_json_out *o, const char *json, size_t len); /* already valid JSON */
@@ -79,7 +83,9 @@ void al_json_raw(al_json_out *o, const char *json, size_t len); /* already valid
 /* Appends text as a JSON string literal, quotes included. */
 int al_json_quote(al_buf *b, const char *text, size_t len);
 
-/* Small readers for flat request objects: the value of `key` at the top level of an object. */
+/* Small readers for flat request objects: the value of `key` at the top level of an object. False
+ * when the text is no valid object, when the key is missing or of another type; the last of
+ * repeated keys counts. */
 bool al_json_get_string(const char *json, size_t len, const char *key, al_buf *out);
 bool al_json_get_int(const char *json, size_t len, const char *key, int64_t *out);
 bool al_json_get_bool(const char *json, size_t len, const char *key, bool *out);
