@@ -1,0 +1,122 @@
+--- Programs the model runs: their environment, limits, result, and what their approval says.
+local digest = require("std.artifact").digest_bytes
+local fs = require "std.fs"
+local path = require "std.path"
+local process = require "std.process"
+local words = require "alisio.kernel.words"
+local place = require "alisio.agent.place"
+
+local M = {}
+
+M.DEFAULT_TIMEOUT = 120000
+M.MAX_TIMEOUT = 3600000
+M.MAX_OUTPUT = 64 * 1024
+
+--- Variables a program gets. A list of what goes in, since keys of services have any name.
+local passed = {
+  "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "PWD", "EDITOR", "VISUAL", "PAGER",
+  "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME",
+  "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY",
+  "VIRTUAL_ENV", "PYENV_ROOT", "CONDA_PREFIX", "JAVA_HOME", "GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME",
+  "NVM_DIR", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+  "SSL_CERT_FILE", "SSL_CERT_DIR", "NO_COLOR",
+}
+
+local function environment()
+  local env = {}
+  for _, name in ipairs(passed) do
+    env[name] = fs.env(name)
+  end
+  return env
+end
+
+--- Fields that run_process and shell share in their input.
+M.input = {
+  cwd = { "string?", "folder to run in, relative to the session's" },
+  timeoutMs = { "integer?", "end it after this long", minimum = 100, maximum = M.MAX_TIMEOUT },
+  stdin = { "string?", "text for its standard input" },
+}
+
+--- The approval of a program.
+---@param name string       tool
+---@param script string     what is shown
+---@param input table
+---@param call table
+---@return table
+function M.approval(name, script, input, call)
+  local locale = call.session.locale
+  return {
+    title = words.t(locale, "approval.run_command", { cwd = input.cwd or "." }),
+    script = script .. (input.stdin and "\n\n< " .. input.stdin or ""),
+    sha256 = digest(table.concat({ name, script, input.cwd or ".", input.stdin or "" }, "\0")),
+    guarantees = { words.t(locale, "approval.your_permissions") },
+  }
+end
+
+local function section(name, bytes, cut)
+  if bytes == "" then
+    return ""
+  end
+  if place.is_binary(bytes) then
+    return ("\n[%s: %d bytes that are not text]"):format(name, #bytes)
+  end
+  return ("\n[%s%s]\n%s"):format(name, cut and ", cut in the middle" or "", (bytes:gsub("\n$", "")))
+end
+
+--- Runs a program and makes the tool's result of it.
+---@async
+---@param argv string[]
+---@param input table
+---@param call table
+---@return table? result
+---@return string? message
+---@return string? id
+function M.run(argv, input, call)
+  local rel, message, id = place.relative(call, input.cwd)
+  if not rel then
+    return nil, message, id
+  end
+  local stat
+  stat, message, id = call.workspace:stat(rel)
+  if not stat then
+    return nil, message, id
+  elseif stat.type ~= "dir" then
+    return nil, input.cwd .. " is not a folder", "not_found"
+  end
+  local limit = input.timeoutMs or M.DEFAULT_TIMEOUT
+  local result
+  result, message, id = process.run {
+    argv = argv,
+    cwd = path.join(call.cwd, rel),
+    env = environment(),
+    stdin = input.stdin or "",
+    timeoutMs = limit,
+    maxOutputBytes = M.MAX_OUTPUT,
+    on_output = function(_, chunk)
+      local line = chunk:match "([^\r\n]+)[\r\n]*$"
+      if line then
+        call:progress(line:sub(1, 200))
+      end
+    end,
+  }
+  if not result then
+    return nil, message, id
+  end
+  local cut = result.truncated or {}
+  local head
+  if result.timedOut then
+    head = ("ended after %d ms (timeoutMs)"):format(limit)
+  elseif result.signal then
+    head = "ended by signal " .. tostring(result.signal)
+  else
+    head = "exit status " .. tostring(result.code)
+  end
+  local out = section("stdout", result.stdout or "", cut.stdout)
+  local err = section("stderr", result.stderr or "", cut.stderr)
+  return {
+    text = head .. out .. err,
+    isError = result.timedOut or result.code ~= 0 or nil,
+  }
+end
+
+return M

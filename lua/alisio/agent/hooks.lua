@@ -1,0 +1,119 @@
+--- Listeners of events (`on`) and steps in front of a step (`before`).
+--
+-- A listener that raises is reported once, with its place, and the run goes on. A hook that raises
+-- refuses the step: what was put in front of it to stop something must not let it through.
+local registry = require "alisio.agent.registry"
+local log = require "std.log"
+
+local M = {}
+
+--- Where a hook can stand.
+M.points = { "prompt", "model", "tool", "permission", "python", "publish", "reply" }
+
+--- Events a listener can hear; "*" hears all.
+M.types = {
+  "*", "run_started", "message_delta", "message_completed", "tool_started", "tool_progress",
+  "tool_completed", "permission_requested", "permission_resolved", "dataset_ready",
+  "artifact_published", "turn_completed", "session_opened", "log", "run_completed",
+}
+
+local Denial = {}
+
+--- What a hook returns to refuse its step.
+---@param reason string  shown to the user and to the model
+---@return table denial
+function M.deny(reason)
+  return setmetatable({ reason = reason }, Denial)
+end
+
+local function check_name(name, names, what, level)
+  for _, known in ipairs(names) do
+    if known == name then
+      return
+    end
+  end
+  error(("there is no %s %q; there are: %s"):format(what, tostring(name), table.concat(names, ", ")), level + 1)
+end
+
+--- Listens to the events of a type.
+---@param type string
+---@param fn fun(event: table)
+---@return fun() remove
+function M.on(type, fn)
+  check_name(type, M.types, "event", 2)
+  return registry.add("on", { name = type, fn = fn }, 2)
+end
+
+--- Stands in front of a step.
+---@param point string
+---@param fn fun(step: table): table?  may change the table, or returns a denial
+---@return fun() remove
+function M.before(point, fn)
+  check_name(point, M.points, "step", 2)
+  return registry.add("before", { name = point, fn = fn }, 2)
+end
+
+--- Hands an event to its listeners.
+---@param event table
+---@param report? fun(text: string)  told once about a listener that raised
+function M.emit(event, report)
+  for _, entry in ipairs(registry.list "on") do
+    local listener = entry.value
+    if listener.name == event.type or listener.name == "*" then
+      local ok, err = pcall(listener.fn, event)
+      if not ok then
+        if err == "cancelled" then
+          error(err, 0)
+        end
+        if not listener.reported then
+          listener.reported = true
+          local text = ("listener of %s (%s): %s"):format(listener.name, entry.where, tostring(err))
+          log.warn(text)
+          if report then
+            report(text)
+          end
+        end
+      end
+    end
+  end
+end
+
+--- Runs the hooks of a step, in the order they came.
+---@param point string
+---@param step table   hooks may change it
+---@return boolean? ok
+---@return string? reason  why it was refused
+---@return string? where   file and line of the hook that refused
+function M.run(point, step)
+  for _, entry in ipairs(registry.list "before") do
+    local hook = entry.value
+    if hook.name == point then
+      local ok, result = pcall(hook.fn, step)
+      if not ok then
+        if result == "cancelled" then
+          error(result, 0)
+        end
+        local text = ("hook in front of %s (%s) failed: %s"):format(point, entry.where, tostring(result))
+        log.warn(text)
+        return nil, text, entry.where
+      elseif getmetatable(result) == Denial then
+        return nil, result.reason, entry.where
+      end
+    end
+  end
+  return true
+end
+
+--- The hooks and listeners there are.
+---@return table[]  { kind = "on"|"before", name, owner, where }
+function M.list()
+  local list = {}
+  for _, kind in ipairs { "before", "on" } do
+    for _, entry in ipairs(registry.list(kind)) do
+      list[#list + 1] = { kind = kind, name = entry.value.name, owner = entry.owner, where = entry.where }
+    end
+  end
+  return list
+end
+
+return M

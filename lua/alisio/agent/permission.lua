@@ -1,0 +1,375 @@
+--- Who may do what. One order for every call: what is read-only or denied comes first, then what a
+-- flag, a rule, an earlier answer or the mode allows; what is left is asked, or refused where nobody
+-- can be asked. A denial is recorded and not remembered: the next call asks again.
+local clock = require "std.clock"
+local digest = require("std.artifact").digest_bytes
+local json = require "std.json"
+local schema = require "std.schema"
+local hooks = require "alisio.agent.hooks"
+local registry = require "alisio.agent.registry"
+
+local M = {}
+
+local Permission = {}
+Permission.__index = Permission
+
+--- What tools do to the world.
+M.effects = { "read", "internal", "write", "process", "external" }
+
+local harmless = { read = true, internal = true }
+local mode_allows = {
+  ["read-only"] = {},
+  ask = {},
+  auto = { write = true },
+  full = { write = true, process = true, external = true },
+}
+
+--- No flag, mode or earlier answer covers it: it is asked each time.
+local ALWAYS_ASKED = "analysis.install"
+
+local deny_text = {
+  read_only = "this session is read-only",
+  no_one = "nobody can be asked in this run",
+  user = "the user denied it",
+  changed = "what would run is not what was shown when it was allowed",
+}
+
+--- The capability a tool's permission is about: its own, or one of its name.
+---@param tool table
+---@return string
+function M.capability(tool)
+  return tool.capability or "tool." .. tool.name
+end
+
+local rule_keys = { "tool", "capability", "effect", "where", "decide", "reason" }
+
+--- Adds a user's rule; the first that fits decides, and a denial comes before any allowance.
+---@param rule table  { tool?, capability?, effect?, where = function(input)?, decide = "allow"|"deny", reason? }
+---@return fun() remove
+function M.rule(rule)
+  local known = {}
+  for _, key in ipairs(rule_keys) do
+    known[key] = true
+  end
+  for key in pairs(rule) do
+    if not known[key] then
+      local near = schema.nearest(tostring(key), rule_keys)
+      error(("permission: unknown key %q%s"):format(tostring(key), near and ", did you mean " .. near .. "?" or ""), 2)
+    end
+  end
+  if rule.decide ~= "allow" and rule.decide ~= "deny" then
+    error('permission: decide is "allow" or "deny"', 2)
+  end
+  if not (rule.tool or rule.capability or rule.effect) then
+    error("permission: name a tool, a capability or an effect", 2)
+  end
+  if rule.where ~= nil and type(rule.where) ~= "function" then
+    error("permission: where is a function of the tool's input", 2)
+  end
+  return registry.add("rule", rule, 2)
+end
+
+local function fits(rule, tool)
+  return (not rule.tool or rule.tool == tool.name)
+    and (not rule.capability or rule.capability == M.capability(tool))
+    and (not rule.effect or rule.effect == tool.effect)
+end
+
+--- What an approval shows when the tool has no `approval` of its own: its whole input.
+local function plain_approval(tool, input)
+  local script = json.encode(input, { pretty = true })
+  return { title = tool.name, script = script, language = "json", guarantees = {} }
+end
+
+--- What would be shown for this call, with the hash an answer is bound to.
+---@param tool table
+---@param input table
+---@param call table
+---@return table? approval  { title, script, sha256, capability, guarantees, runtime? }
+---@return string? message
+---@return string? id
+function M.approval(tool, input, call)
+  local shown
+  if tool.approval then
+    local message, id
+    shown, message, id = tool.approval(input, call)
+    if not shown then
+      return nil, message, id
+    end
+  else
+    shown = plain_approval(tool, input)
+  end
+  local approval = {}
+  for key, value in pairs(shown) do
+    approval[key] = value
+  end
+  approval.capability = approval.capability or M.capability(tool)
+  approval.sha256 = approval.sha256 or digest(tool.name .. "\0" .. json.encode(input))
+  return approval
+end
+
+--- Makes the policy of a session.
+---@param options table  { config, store?, session, bus?, ask = function(request)?, flags?, read_only? }
+---@return table permission
+function M.new(options)
+  local config, flags = options.config, options.flags or {}
+  local self = setmetatable({
+    config = config,
+    store = options.store,
+    session = options.session,
+    bus = options.bus,
+    ask = options.ask,
+    flags = flags,
+    mode = config:get "permission",
+    lists = { allow = {}, deny = {} },
+    not_offered = {},
+    requests = 0,
+  }, Permission)
+  self.read_only = options.read_only or flags["read-only"] or self.mode == "read-only" or false
+  for which, set in pairs(self.lists) do
+    for _, name in ipairs(config:get("permissions." .. which) or {}) do
+      set[name] = true
+    end
+  end
+  return self
+end
+
+--- Where a value of the configuration came from, as a decision's source.
+local function config_source(config, key)
+  local origin = config:origin(key)
+  return type(origin) == "string" and origin:find "^project" and "project" or "rule"
+end
+
+function Permission:flag_covers(tool, capability)
+  local flags = self.flags
+  return (tool.effect == "write" and flags["allow-write"])
+    or (tool.effect == "process" and flags["allow-process"])
+    or (capability == "analysis.run" and flags["allow-analysis"])
+    or false
+end
+
+local function denied_by_rule(tool, input)
+  for _, entry in ipairs(registry.list "rule") do
+    local rule = entry.value
+    if rule.decide == "deny" and fits(rule, tool) then
+      local ok, hit = true, true
+      if rule.where and input then
+        ok, hit = pcall(rule.where, input)
+      elseif rule.where then
+        hit = false
+      end
+      if not ok then
+        return ("the rule at %s failed: %s"):format(entry.where, tostring(hit))
+      elseif hit then
+        return rule.reason or "a rule denies it (" .. entry.where .. ")"
+      end
+    end
+  end
+end
+
+--- Whether a rule allows; without an input, whether one could.
+local function allowed_by_rule(tool, input)
+  for _, entry in ipairs(registry.list "rule") do
+    local rule = entry.value
+    if rule.decide == "allow" and fits(rule, tool) then
+      if not rule.where or not input then
+        return true
+      end
+      local ok, hit = pcall(rule.where, input)
+      if ok and hit then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+--- Whether an answer for one runtime holds in another: a stricter runtime needs no new question.
+local strength = { managed = 1, sandbox = 2, oci = 2 }
+local function runtime_covers(granted, now)
+  return granted == now or granted == nil and now == nil
+    or (strength[granted] or math.huge) < (strength[now] or 0)
+end
+
+function Permission:saved(capability, runtime)
+  if not self.store then
+    return nil
+  end
+  for _, grant in ipairs(self.store.grants.list(self.session) or {}) do
+    if grant.capability == capability and runtime_covers(grant.runtime, runtime) then
+      return grant
+    end
+  end
+end
+
+--- The decision without asking.
+---@return string? decision  "allow_once", "deny", or nil: it must be asked
+---@return string? source
+---@return string? reason
+function Permission:settle(tool, input, runtime)
+  local capability = M.capability(tool)
+  if self.read_only and not harmless[tool.effect] then
+    return "deny", self.flags["read-only"] and "flag" or "mode", deny_text.read_only
+  end
+  local reason = denied_by_rule(tool, input)
+  if reason then
+    return "deny", "rule", reason
+  end
+  if self.lists.deny[tool.name] then
+    return "deny", config_source(self.config, "permissions.deny"), "permissions.deny names " .. tool.name
+  end
+  if harmless[tool.effect] then
+    return "allow_once", "mode"
+  elseif capability == ALWAYS_ASKED then
+    return nil
+  elseif self:flag_covers(tool, capability) then
+    return "allow_once", "flag"
+  elseif self.lists.allow[tool.name] or allowed_by_rule(tool, input) then
+    return "allow_once", "rule"
+  elseif self:saved(capability, runtime) then
+    return "allow_session", "saved"
+  elseif mode_allows[self.mode][tool.effect] then
+    return "allow_once", "mode"
+  end
+end
+
+--- Whether the model is told of a tool. One that would only be asked about, where nobody can be, is
+-- left out and counted in `not_offered`; one that can never run is simply absent.
+---@param tool table
+---@return boolean
+function Permission:offered(tool)
+  local decision = self:settle(tool, nil, self.runtime)
+  if decision == "deny" then
+    return false
+  elseif decision == nil and not self.ask then
+    self.not_offered[tool.name] = true
+    return false
+  end
+  return true
+end
+
+function Permission:record(fields)
+  if self.bus then
+    self.bus:emit("permission_resolved", fields)
+  end
+end
+
+--- Runs the hooks in front of the call. What they change in the input is changed in place.
+local function ask_hooks(tool, input, call)
+  local step = { name = tool.name, effect = tool.effect, input = input, callId = call and call.id }
+  local ok, reason = hooks.run("tool", step)
+  if not ok then
+    return nil, reason
+  end
+  if step.input ~= input then
+    for key in pairs(input) do
+      input[key] = nil
+    end
+    for key, value in pairs(step.input) do
+      input[key] = value
+    end
+  end
+  return true
+end
+
+--- Decides on a call, asking when it must; every decision that lets something act, and every
+-- denial, is an event with its source.
+---@async
+---@param tool table
+---@param input table
+---@param call table
+---@return string? decision  "allow_once", "allow_session" or "deny"; nil when the tool itself cannot run
+---@return string source      with nil: why it cannot
+---@return string? reason     with nil: the error's id
+---@return table? approval    what was decided on, with its hash
+function Permission:decide(tool, input, call)
+  self.requests = self.requests + 1
+  local request_id = ("req_%d_%d"):format(clock.now(), self.requests)
+  local result = { requestId = request_id, callId = call and call.id, capability = M.capability(tool) }
+  local function done(decision, source, reason, approval)
+    if decision == "deny" or not harmless[tool.effect] then
+      result.decision, result.source, result.reason = decision, source, reason
+      result.sha256 = approval and approval.sha256
+      self:record(result)
+    end
+    return decision, source, reason, approval
+  end
+
+  if self.read_only and not harmless[tool.effect] then
+    return done("deny", self.flags["read-only"] and "flag" or "mode", deny_text.read_only)
+  end
+  local ok, hook_reason = ask_hooks(tool, input, call)
+  if not ok then
+    return done("deny", "hook", hook_reason)
+  end
+  if harmless[tool.effect] then
+    return done(self:settle(tool, input))
+  end
+  local approval, message, id = M.approval(tool, input, call)
+  if not approval then
+    return nil, message, id
+  end
+  local decision, source, reason = self:settle(tool, input, approval.runtime)
+  if decision then
+    return done(decision, source, reason, approval)
+  elseif not self.ask then
+    return done("deny", "headless", deny_text.no_one, approval)
+  end
+  return done(self:question(tool, input, call, approval, request_id))
+end
+
+--- Asks, and binds the answer to what was shown.
+function Permission:question(tool, input, call, approval, request_id)
+  local ok, reason = hooks.run("permission", {
+    name = tool.name, input = input, capability = approval.capability, title = approval.title,
+  })
+  if not ok then
+    return "deny", "hook", reason, approval
+  end
+  local request = {
+    requestId = request_id,
+    callId = call and call.id,
+    capability = approval.capability,
+    title = approval.title,
+    script = approval.script,
+    language = approval.language,
+    sha256 = approval.sha256,
+    guarantees = json.array(approval.guarantees or {}),
+    options = json.array {
+      { id = "allow_once", label = "Allow once" },
+      { id = "allow_session", label = "Allow for this session" },
+      { id = "deny", label = "Deny" },
+    },
+  }
+  if approval.capability == ALWAYS_ASKED then
+    table.remove(request.options, 2)
+  end
+  if self.bus then
+    self.bus:emit("permission_requested", request)
+  end
+  local decision, why = self.ask(request)
+  if decision ~= "allow_once" and decision ~= "allow_session" then
+    return "deny", "user", why or deny_text.user, approval
+  end
+  local now = M.approval(tool, input, call)
+  if not now or now.sha256 ~= approval.sha256 then
+    return "deny", "user", deny_text.changed, approval
+  end
+  if decision == "allow_session" and approval.capability ~= ALWAYS_ASKED then
+    self.store.grants.save(self.session, { capability = approval.capability, runtime = approval.runtime })
+  end
+  return decision, "user", nil, approval
+end
+
+--- The tools that were not offered because nobody could be asked, sorted.
+---@return string[]
+function Permission:withheld()
+  local names = {}
+  for name in pairs(self.not_offered) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return names
+end
+
+return M

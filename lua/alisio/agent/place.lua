@@ -1,0 +1,67 @@
+--- Paths the model gives: beneath the workspace, or refused.
+local path = require "std.path"
+
+local M = {}
+
+--- The path of a tool's input, relative to the workspace.
+---@param call table
+---@param given string?  relative, or absolute beneath the workspace; nil is the workspace itself
+---@return string? rel
+---@return string? message
+---@return string? id
+function M.relative(call, given)
+  if not given or given == "" then
+    return "."
+  end
+  if given:find("\0", 1, true) then
+    return nil, "a path holds no NUL byte", "not_found"
+  end
+  local rel = given
+  if path.is_absolute(given) then
+    rel = path.relative(path.clean(given), call.cwd)
+  end
+  rel = path.clean(rel)
+  if rel == ".." or rel:sub(1, 3) == "../" or path.is_absolute(rel) then
+    return nil, given .. " is outside the folder of this session (" .. call.cwd .. ")", "permission_denied"
+  end
+  return rel
+end
+
+--- Whether bytes are those of a binary file: a NUL, or not UTF-8, near the beginning.
+---@param bytes string
+---@return boolean
+function M.is_binary(bytes)
+  local head = bytes:sub(1, 8192)
+  if head:find("\0", 1, true) then
+    return true
+  end
+  local text = require "std.text"
+  -- A character may be cut at the end of the sample.
+  for drop = 0, 3 do
+    if text.valid(head:sub(1, #head - drop)) then
+      return false
+    end
+  end
+  return true
+end
+
+--- A glob as a Lua pattern: `*` and `?` stay in one folder, `**` crosses folders.
+---@param glob string
+---@return string pattern
+function M.glob(glob)
+  local out = glob:gsub("[%^%$%(%)%%%.%[%]%+%-]", "%%%0")
+  out = out:gsub("%*%*/", "\1"):gsub("%*%*", "\2"):gsub("%*", "[^/]*"):gsub("%?", "[^/]")
+  out = out:gsub("\1", ".-"):gsub("\2", ".*")
+  return "^" .. out .. "$"
+end
+
+--- Whether a path fits a glob; one without a slash is matched against the name alone.
+---@param glob string
+---@param rel string
+---@return boolean
+function M.matches(glob, rel)
+  local subject = glob:find("/", 1, true) and rel or path.basename(rel)
+  return subject:find(M.glob(glob)) ~= nil
+end
+
+return M

@@ -1,0 +1,90 @@
+--- The agent's tools: one file each in tools/, put behind the door, and what users add to them.
+local schema = require "std.schema"
+local tool = require "std.tool"
+local registry = require "alisio.agent.registry"
+
+local M = {}
+
+local FOLDER = "lua/alisio/agent/tools/"
+local effects = { read = true, write = true, process = true, external = true, internal = true }
+local keys = { "name", "description", "effect", "capability", "input", "run", "approval" }
+
+--- Checks a definition and compiles its input schema. Raises at `level` above the caller.
+---@param def table
+---@param level integer
+---@return table def  a copy the door may keep: `schema` is the compiled input
+local function check(def, level)
+  level = level + 1
+  if type(def) ~= "table" then
+    error("a tool is a table", level)
+  end
+  local known = {}
+  for _, key in ipairs(keys) do
+    known[key] = true
+  end
+  local copy = {}
+  for key, value in pairs(def) do
+    if not known[key] then
+      local near = schema.nearest(tostring(key), keys)
+      error(("tool: unknown key %q%s"):format(tostring(key), near and ", did you mean " .. near .. "?" or ""), level)
+    end
+    copy[key] = value
+  end
+  local name = def.name
+  if type(name) ~= "string" or not name:find "^%l[%l%d_]*$" or #name > 64 then
+    error("tool: name is lower-case letters, digits and _, and begins with a letter", level)
+  elseif type(def.description) ~= "string" or def.description == "" then
+    error(("tool %s: description says what it does"):format(name), level)
+  elseif not effects[def.effect] then
+    error(("tool %s: effect is one of external, internal, process, read, write"):format(name), level)
+  elseif type(def.run) ~= "function" then
+    error(("tool %s: run is a function of (args, call)"):format(name), level)
+  elseif def.approval ~= nil and type(def.approval) ~= "function" then
+    error(("tool %s: approval is a function of (input, call)"):format(name), level)
+  end
+  local ok, compiled = pcall(schema.compile, def.input or {})
+  if not ok then
+    error(("tool %s: input: %s"):format(name, tostring(compiled):gsub("^[^:]+:%d+: ", "")), level)
+  end
+  copy.schema = compiled
+  copy.input = compiled.json
+  return copy
+end
+
+--- Puts the built-in tools behind the door. With analysis.enabled false those of analysis stay out.
+---@param asset table   std.asset
+---@param config table
+function M.register(asset, config)
+  local enabled = config:get "analysis.enabled"
+  for _, file in ipairs(asset.list(FOLDER)) do
+    local name = file:match "([%w_]+)%.lua$"
+    local def = require("alisio.agent.tools." .. name)
+    if enabled or not M.is_analysis(name) then
+      tool.register(check(def, 1))
+    end
+  end
+end
+
+--- Whether a built-in tool belongs to the analysis that analysis.enabled switches off.
+---@param name string
+---@return boolean
+function M.is_analysis(name)
+  return name == "python_run" or name == "dashboard_generate" or name:find "^data_" ~= nil
+    or name:find "^artifact_" ~= nil
+end
+
+--- Adds a user's tool.
+---@param def table
+---@return fun() remove
+function M.add(def)
+  local checked = check(def, 2)
+  if tool.get(checked.name) then
+    error(("there is a tool %s already"):format(checked.name), 2)
+  end
+  tool.register(checked)
+  return registry.add("tool", checked, 2, function()
+    tool.remove(checked.name)
+  end)
+end
+
+return M

@@ -1,0 +1,248 @@
+--- One turn: a reply of the model, streamed, and the tool calls in it.
+local clock = require "std.clock"
+local json = require "std.json"
+local schema = require "std.schema"
+local task = require "std.task"
+local text = require "std.text"
+local tool = require "std.tool"
+local context = require "alisio.agent.context"
+local hooks = require "alisio.agent.hooks"
+
+local M = {}
+
+--- Reads running side by side.
+M.PARALLEL_READS = 4
+
+--- Text as it may be stored and shown: valid UTF-8.
+local function clean(words)
+  if text.valid(words) then
+    return words
+  end
+  return (words:gsub("[\128-\255]+", function(run)
+    return text.valid(run) and run or "\u{FFFD}"
+  end))
+end
+
+--- Asks the model for one reply. What it says is handed on as it comes and kept in run.partial, so
+-- that a cancel loses nothing.
+---@async
+---@param run table
+---@param request table
+---@return table? reply  { text, calls, stop, usage?, extra? }
+---@return string? message
+---@return string? id
+function M.ask(run, request)
+  local ok, reason = hooks.run("model", request)
+  if not ok then
+    return nil, reason, "permission_denied"
+  end
+  local parts, calls = {}, {}
+  run.partial = parts
+  local result, message, id = run.provider.stream(request, function(piece)
+    if piece.type == "text" and piece.text ~= "" then
+      local words = clean(piece.text)
+      parts[#parts + 1] = words
+      run.bus:emit("message_delta", { text = words, channel = "text" })
+    elseif piece.type == "reasoning" and piece.text ~= "" then
+      run.bus:emit("message_delta", { text = clean(piece.text), channel = "reasoning" })
+    elseif piece.type == "tool_call" then
+      calls[#calls + 1] = piece
+    end
+  end)
+  if not result then
+    return nil, message, id or "provider_failed"
+  end
+  local reply = {
+    text = table.concat(parts), calls = calls, stop = result.stop or "end",
+    usage = result.usage, extra = result.extra,
+  }
+  local step = { text = reply.text }
+  ok, reason = hooks.run("reply", step)
+  if not ok then
+    return nil, reason, "permission_denied"
+  end
+  reply.text = step.text
+  return reply
+end
+
+--- The blocks of what a tool returned.
+---@param session table
+---@param result any
+---@return table[] blocks
+---@return boolean is_error
+local function blocks(session, result)
+  local list = json.array {}
+  if type(result) ~= "table" then
+    list[1] = { type = "text", text = clean(tostring(result)) }
+    return list, false
+  end
+  if result.text and result.text ~= "" then
+    list[#list + 1] = { type = "text", text = clean(result.text) }
+  end
+  if result.table then
+    list[#list + 1] = { type = "table", table = result.table }
+  end
+  for _, art in ipairs(result.artifacts or {}) do
+    local found = art
+    if type(art) == "string" and session.artifacts then
+      found = session.artifacts:get(art) or { id = art }
+    end
+    list[#list + 1] = { type = "artifact", artifact = found }
+  end
+  return list, result.isError == true
+end
+
+--- Why a call cannot run at all, as the model should read it.
+local function misfit(run, call, def)
+  if not def then
+    local names = {}
+    for _, offered in ipairs(run.tools) do
+      names[#names + 1] = offered.name
+    end
+    local near = schema.nearest(tostring(call.name), names)
+    return ("There is no tool %q.%s Tools: %s."):format(tostring(call.name),
+      near and (" Did you mean %s?"):format(near) or "", table.concat(names, ", "))
+  end
+  if type(call.input) ~= "table" then
+    return ("The arguments of %s are not a JSON object: %s. Send the call again with valid JSON.")
+      :format(call.name, context.cap(clean(call.badInput or tostring(call.input)), 300))
+  end
+  local ok, message = schema.check(def.schema, call.input)
+  if not ok then
+    return ("The arguments of %s do not fit: %s."):format(call.name, message)
+  end
+end
+
+--- What a tool is handed beside its input.
+local function call_context(run, call)
+  local session = run.session
+  return {
+    id = call.id,
+    name = call.name,
+    session = session,
+    cwd = session.cwd,
+    workspace = session.workspace,
+    config = session.config,
+    bus = run.bus,
+    permission = session.permission,
+    progress = function(_, words)
+      run.bus:emit("tool_progress", { callId = call.id, text = clean(words) })
+    end,
+  }
+end
+
+local function complete(run, call, status, output, started)
+  run.running[call.id] = nil
+  local event = run.bus:emit("tool_completed", {
+    callId = call.id,
+    name = call.name,
+    status = status,
+    output = output,
+    durationMs = math.floor(clock.monotonic() - started + 0.5),
+  })
+  return context.tool_message(event or { callId = call.id, name = call.name, status = status, output = output })
+end
+
+local function say(words)
+  return json.array { { type = "text", text = words } }
+end
+
+--- Runs one announced call to its end.
+---@async
+---@param run table
+---@param call table
+---@return table message  the tool message for the model
+local function act(run, call)
+  local started = clock.monotonic()
+  if call.misfit then
+    return complete(run, call, "error", say(call.misfit), started)
+  end
+  local ok, result, message, id = pcall(tool.call, call.name, call.input, call_context(run, call))
+  if not ok then
+    if result == "cancelled" then
+      error(result, 0)
+    end
+    return complete(run, call, "error", say(("%s failed: %s"):format(call.name, tostring(result))), started)
+  elseif result == nil then
+    local status = id == "permission_denied" and "denied" or id == "cancelled" and "cancelled" or "error"
+    local words = status == "denied" and "Not run: " .. tostring(message) or tostring(message or "no result")
+    if status == "error" and id then
+      words = id .. ": " .. words
+    end
+    return complete(run, call, status, say(words), started)
+  end
+  local output, is_error = blocks(run.session, result)
+  return complete(run, call, is_error and "error" or "ok", output, started)
+end
+
+--- The input of a call as the history keeps it: what was no JSON object never goes back.
+---@param call table
+---@return table
+function M.input(call)
+  return type(call.input) == "table" and call.input or {}
+end
+
+--- Announces a call: from here on it has happened, whatever comes.
+local function announce(run, call)
+  local def = call.def
+  run.running[call.id] = { name = call.name, started = clock.monotonic() }
+  run.bus:emit("tool_started", {
+    callId = call.id,
+    name = call.name,
+    input = M.input(call),
+    effect = def and def.effect or "internal",
+  })
+end
+
+--- Gives every call an id that no other call of the session has, and finds its tool.
+local function prepare(run, calls)
+  for _, call in ipairs(calls) do
+    call.name = type(call.name) == "string" and clean(call.name) or "?"
+    local id = type(call.id) == "string" and call.id ~= "" and call.id or "call"
+    local unique, n = id, 1
+    while run.session.call_ids[unique] do
+      n = n + 1
+      unique = ("%s_%d"):format(id, n)
+    end
+    run.session.call_ids[unique] = true
+    call.id = unique
+    call.def = run.by_name[call.name]
+    call.misfit = misfit(run, call, call.def)
+  end
+end
+
+--- Runs the calls of a reply: neighbouring reads side by side, everything else in order.
+---@async
+---@param run table
+---@param calls table[]
+---@return table[] messages  one tool message a call, in the order of the calls
+function M.act(run, calls)
+  prepare(run, calls)
+  local messages, i = {}, 1
+  while i <= #calls do
+    local last = i
+    while calls[i].def and calls[i].def.effect == "read" and calls[last + 1] and calls[last + 1].def
+      and calls[last + 1].def.effect == "read" do
+      last = last + 1
+    end
+    local batch = {}
+    for k = i, last do
+      announce(run, calls[k])
+      batch[#batch + 1] = calls[k]
+    end
+    if #batch == 1 then
+      messages[#messages + 1] = act(run, batch[1])
+    else
+      local done = assert(task.map(batch, function(call)
+        return act(run, call)
+      end, { limit = M.PARALLEL_READS }))
+      for _, message in ipairs(done) do
+        messages[#messages + 1] = message
+      end
+    end
+    i = last + 1
+  end
+  return messages
+end
+
+return M

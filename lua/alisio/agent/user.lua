@@ -1,0 +1,116 @@
+--- The user's Lua: `<config>/init.lua` and `<config>/plugins/NAME/init.lua`.
+--
+-- The top level of such a file cannot wait: it runs in a coroutine that is no task, and a wait there
+-- is answered with the event to use. What a failing file had added is taken away again.
+local fs = require "std.fs"
+local log = require "std.log"
+local path = require "std.path"
+local registry = require "alisio.agent.registry"
+
+local M = {}
+
+local runtime
+local session
+
+--- Says which runtime the user's calls act in.
+---@param value table
+function M.context(value)
+  runtime = value
+end
+
+--- The runtime of this process; raises before there is one.
+---@return table
+function M.runtime()
+  return runtime or error("nothing runs yet: do it in alisio.on(\"session_opened\", …)", 3)
+end
+
+--- The session a script's calls act in, made when first needed.
+---@async
+---@return table session
+function M.session()
+  if not session then
+    session = M.runtime():script_session()
+  end
+  return session
+end
+
+--- Runs a chunk in a coroutine of its own. A yield means that it wanted to wait.
+local function run_top_level(chunk, name)
+  local co = coroutine.create(chunk)
+  local ok, err = coroutine.resume(co)
+  if ok and coroutine.status(co) == "suspended" then
+    ok, err = false, "it yields"
+    coroutine.close(co)
+  end
+  if ok then
+    return true
+  end
+  err = tostring(err)
+  if err:find("cannot wait", 1, true) or err:find("not a task", 1, true) or err == "it yields" then
+    local where = debug.traceback(co, ""):match("(" .. name:gsub("%p", "%%%0") .. ":%d+)") or name
+    return nil, where .. ": the top level of a configuration file cannot wait; "
+      .. 'do it inside alisio.on("session_opened", function(event) … end)'
+  end
+  return nil, err
+end
+
+--- Loads and runs one file for an owner; on failure nothing it added stays.
+---@param file string   absolute path
+---@param owner string
+---@return boolean? ok
+---@return string? message  with file and line
+local function load_file(file, owner)
+  local text, message = fs.read(file, { maxBytes = 4 * 1024 * 1024 })
+  if not text then
+    return nil, message
+  end
+  local chunk
+  chunk, message = load(text, "@" .. file, "t")
+  if not chunk then
+    return nil, message
+  end
+  local ok
+  ok, message = registry.as(owner, run_top_level, chunk, file)
+  if not ok then
+    registry.drop(owner)
+    return nil, message
+  end
+  return true
+end
+
+--- Loads init.lua, then the plugins by name. A broken init.lua is an error of the configuration; a
+-- broken plugin takes its own additions away and is named in `warnings`.
+---@param config_dir string
+---@param warnings string[]
+---@return boolean? ok
+---@return string? message
+---@return string? id
+function M.load(config_dir, warnings)
+  local own = path.join(config_dir, "lua")
+  local search = own .. "/?.lua;" .. own .. "/?/init.lua;"
+  if package.path:sub(1, #search) ~= search then
+    package.path = search .. package.path
+  end
+  local init = path.join(config_dir, "init.lua")
+  if fs.exists(init) then
+    local ok, message = load_file(init, "init.lua")
+    if not ok then
+      return nil, message, "config_invalid"
+    end
+  end
+  local plugins = path.join(config_dir, "plugins")
+  for _, entry in ipairs(fs.exists(plugins) and fs.list(plugins) or {}) do
+    local file = path.join(plugins, entry.name, "init.lua")
+    if entry.type == "dir" and fs.exists(file) then
+      local ok, message = load_file(file, "plugin " .. entry.name)
+      if not ok then
+        local text = ("plugin %s is not loaded: %s"):format(entry.name, message)
+        log.error(text)
+        warnings[#warnings + 1] = text
+      end
+    end
+  end
+  return true
+end
+
+return M
