@@ -6,24 +6,18 @@ local M = {}
 
 --- The wall clock.
 ---@return integer ms  milliseconds since 1970, UTC
-function M.now()
-  return clock.now()
-end
+M.now = clock.now
 
 --- A clock for measuring: from an arbitrary start, never set back.
 ---@return number ms
-function M.monotonic()
-  return clock.monotonic()
-end
+M.monotonic = clock.monotonic
 
 --- Bytes nobody can guess.
 ---@param n integer  how many, at most 1048576
 ---@return string? bytes
 ---@return string? err
 ---@return string? id
-function M.random(n)
-  return clock.random(n)
-end
+M.random = clock.random
 
 --- A moment as ISO 8601 with milliseconds: "2026-01-31T09:30:00.250Z".
 ---@param ms integer  milliseconds since 1970, UTC

@@ -54,9 +54,7 @@ local M = {}
 ---@return std.fs.Root?
 ---@return string? err
 ---@return string? id
-function M.open_root(path, options)
-  return fs.open_root(path, options)
-end
+M.open_root = fs.open_root
 
 --- Reads a file.
 ---@async
@@ -148,9 +146,7 @@ end
 ---@return string?
 ---@return string? err
 ---@return string? id
-function M.realpath(path)
-  return fs.realpath(path)
-end
+M.realpath = fs.realpath
 
 --- Makes a folder of a new name (0700) below parent.
 ---@param parent string
@@ -158,9 +154,7 @@ end
 ---@return string? path
 ---@return string? err
 ---@return string? id
-function M.temp_dir(parent, prefix)
-  return fs.temp_dir(parent, prefix)
-end
+M.temp_dir = fs.temp_dir
 
 --- Takes a lock file. It is held until the handle is closed or the process ends, however it ends.
 ---@param path string  made when missing
@@ -168,30 +162,22 @@ end
 ---@return string? err
 ---@return string? id      "session_locked" when another holds it
 ---@return table? fields   holder: the text the holder wrote
-function M.lock(path)
-  return fs.lock(path)
-end
+M.lock = fs.lock
 
 ---@return string?
 ---@return string? err
 ---@return string? id
-function M.cwd()
-  return fs.cwd()
-end
+M.cwd = fs.cwd
 
 ---@return string?
 ---@return string? err
 ---@return string? id
-function M.home()
-  return fs.home()
-end
+M.home = fs.home
 
 --- A variable of the environment.
 ---@param name string
 ---@return string?
-function M.env(name)
-  return fs.env(name)
-end
+M.env = fs.env
 
 --- Walks everything below a folder, parents first, in the order of names.
 ---@param root std.fs.Root

@@ -13,9 +13,7 @@ M.null = json.null
 ---@param value any
 ---@param options? { pretty: boolean? }
 ---@return string
-function M.encode(value, options)
-  return json.encode(value, options)
-end
+M.encode = json.encode
 
 --- Reads one JSON text. Of a repeated key the last value stays.
 ---@param text string
@@ -24,29 +22,21 @@ end
 ---@return string? err
 ---@return string? id
 ---@return table? fields  line and column of the mistake
-function M.decode(text, options)
-  return json.decode(text, options)
-end
+M.decode = json.decode
 
 --- Marks a table as an array, also while it is empty.
 ---@param t? table  a new table when left out
 ---@return table t
-function M.array(t)
-  return json.array(t)
-end
+M.array = json.array
 
 --- Whether encode would write it as an array.
 ---@param v any
 ---@return boolean
-function M.is_array(v)
-  return json.is_array(v)
-end
+M.is_array = json.is_array
 
 --- Text that is JSON already; encode copies it unchecked.
 ---@param text string
 ---@return table
-function M.raw(text)
-  return json.raw(text)
-end
+M.raw = json.raw
 
 return M
