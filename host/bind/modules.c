@@ -2,14 +2,31 @@
 #include "core/loader.h"
 #include <stddef.h>
 
+int luaopen_host_asset(lua_State *L);
 int luaopen_host_clock(lua_State *L);
 int luaopen_host_fs(lua_State *L);
+int luaopen_host_host(lua_State *L);
 int luaopen_host_json(lua_State *L);
+int luaopen_host_sql(lua_State *L);
+int luaopen_host_task(lua_State *L);
 int luaopen_host_term(lua_State *L);
+#ifdef AL_TEST_HOOKS
+int luaopen_host_test(lua_State *L);
+#endif
 int luaopen_host_text(lua_State *L);
 
 const al_module al_modules[] = {
-    { "host.clock", luaopen_host_clock }, { "host.fs", luaopen_host_fs },
-    { "host.json", luaopen_host_json },   { "host.term", luaopen_host_term },
-    { "host.text", luaopen_host_text },   { NULL, NULL },
+    { "host.asset", luaopen_host_asset },
+    { "host.clock", luaopen_host_clock },
+    { "host.fs", luaopen_host_fs },
+    { "host.host", luaopen_host_host },
+    { "host.json", luaopen_host_json },
+    { "host.sql", luaopen_host_sql },
+    { "host.task", luaopen_host_task },
+    { "host.term", luaopen_host_term },
+#ifdef AL_TEST_HOOKS
+    { "host.test", luaopen_host_test },
+#endif
+    { "host.text", luaopen_host_text },
+    { NULL, NULL },
 };

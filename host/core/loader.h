@@ -1,6 +1,11 @@
-/* `require` inside the host: C modules of bind/, Lua from the assets in the binary. */
+/* `require` inside the host: C modules of bind/, Lua from the assets in the binary.
+ *
+ * An asset is a file of the repository, named by its path there ("stdlib/lua/std/fs.lua"). A folder
+ * in ALISIO_ASSET_PATH stands in front of those in the binary, file by file. */
 #ifndef AL_CORE_LOADER_H
 #define AL_CORE_LOADER_H
+#include "base/buf.h"
+#include "base/err.h"
 #include <lua.h>
 
 typedef struct al_module {
@@ -9,5 +14,23 @@ typedef struct al_module {
 } al_module;
 
 extern const al_module al_modules[]; /* in bind/modules.c; ends with a NULL name */
+
+typedef struct al_asset {
+    const char *name;
+    const char *bytes; /* size of them, in the binary */
+    size_t size;
+    const char *sha256; /* hex */
+} al_asset;
+
+size_t al_asset_count(void);
+al_asset al_asset_at(size_t index); /* by name, ascending */
+/* The bytes of an asset, from ALISIO_ASSET_PATH when it is there: then they are read into `own`
+ * (the caller's, initialized), else *bytes points into the binary. AL_ENOTFOUND, AL_EIO. */
+int al_asset_read(const char *name, al_buf *own, const char **bytes, size_t *size, al_err *err);
+const char *al_asset_path(void); /* ALISIO_ASSET_PATH, or NULL */
+
+/* Loads asset `name` as a Lua chunk (text only), which it pushes; or pushes nothing and answers
+ * AL_ENOTFOUND. Raises when it does not compile. */
+int al_loader_chunk(lua_State *L, const char *name);
 
 #endif

@@ -28,6 +28,8 @@ typedef struct al_host al_host;
 typedef struct al_task al_task;
 typedef struct al_op al_op;
 
+#define AL_TASK_TYPE "al.task" /* the metatable of tasks */
+
 /* Pushes results onto L and returns how many; runs protected on the main state, may raise. */
 typedef int (*al_push)(lua_State *L, void *arg);
 
@@ -45,6 +47,18 @@ int al_op_wait(lua_State *L, al_task *task, al_op *op, void (*cancel)(al_op *op)
  * was cancelled. Never raises, never nests in another resume of the same task. arg stays the
  * caller's. Not to be called from inside the function that calls al_op_wait. */
 void al_op_done(al_op *op, al_push push, void *arg);
+
+/* Pops a function and its nargs arguments, pushes the task that will run it; its first step is
+ * queued. May raise; raises once the host closes. The pointer lives as long as the pushed value. */
+al_task *al_task_spawn(lua_State *L, int nargs);
+void al_task_cancel(al_task *task); /* no-op on one that is over. Never raises, never resumes */
+/* What a binding returns to wait for the task's end: true and its results, or nil and its error. */
+int al_task_wait(lua_State *L, al_task *target);
+al_task *al_task_to(lua_State *L, int index); /* luaL_checkudata */
+void al_task_push_current(lua_State *L);      /* the running task, or nil */
+/* Once the task is over: 1 and its results, or 0 and its error, on L; -1 while it runs. Raises only
+ * for want of memory. Counts as having waited for it. */
+int al_task_outcome(lua_State *L, al_task *task, int *nresults);
 
 al_host *al_host_of(lua_State *L);
 uv_loop_t *al_host_loop(al_host *host);

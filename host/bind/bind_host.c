@@ -1,0 +1,47 @@
+/* host.host: what the program knows about itself. */
+#include "core/host.h"
+#include <lauxlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+int luaopen_host_host(lua_State *L);
+
+static int l_argv(lua_State *L) /* argv() → list from 0: the program, then its arguments */
+{
+    char **argv;
+    int argc = al_host_args(al_host_of(L), &argv);
+
+    lua_createtable(L, argc, 0);
+    for (int i = 0; i < argc; i++) {
+        lua_pushstring(L, argv[i]);
+        lua_rawseti(L, -2, i);
+    }
+    return 1;
+}
+
+static int l_platform(lua_State *L) /* platform() → { os, release, machine } */
+{
+    struct utsname u = { 0 };
+
+    uname(&u);
+    lua_createtable(L, 0, 3);
+    lua_pushstring(L, u.sysname);
+    lua_setfield(L, -2, "os");
+    lua_pushstring(L, u.release);
+    lua_setfield(L, -2, "release");
+    lua_pushstring(L, u.machine);
+    lua_setfield(L, -2, "machine");
+    return 1;
+}
+
+static const luaL_Reg functions[] = { { "argv", l_argv },
+                                      { "platform", l_platform },
+                                      { NULL, NULL } };
+
+int luaopen_host_host(lua_State *L)
+{
+    luaL_newlib(L, functions);
+    lua_pushliteral(L, AL_VERSION_TEXT);
+    lua_setfield(L, -2, "version");
+    return 1;
+}

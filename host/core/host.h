@@ -1,0 +1,55 @@
+/* The host: one Lua state on one libuv loop.
+ *
+ * Neighbours: task.c runs coroutines on it, post.c brings work from other threads, loader.c fills
+ * `require`. Host thread only, but where [any thread] is said. */
+#ifndef AL_CORE_HOST_H
+#define AL_CORE_HOST_H
+#include "base/err.h"
+#include "core/task.h"
+#include <lua.h>
+#include <stdbool.h>
+#include <uv.h>
+
+typedef struct al_host_options {
+    uv_loop_t *loop; /* borrowed, must outlive the host; NULL: the host makes its own */
+    const char
+        *helper_dir; /* folder of engine and jail; NULL: found beside the program or library */
+    int argc;        /* what host.host.argv() answers; copied */
+    char **argv;
+    /* An error that no code waited for. NULL: written to standard error. */
+    void (*report)(al_host *host, const char *text, void *data);
+    void *data;
+} al_host_options;
+
+/* Errors: AL_ENOMEM, AL_EIO (no loop), AL_ESCRIPT. */
+int al_host_open(al_host **out, const al_host_options *options, al_err *err);
+/* Cancels every task, gives them their second, closes the Lua state and every handle of the host,
+ * and frees it. done(data) (NULL allowed) runs once, after the last handle closed: before this
+ * returns on an own loop, later from the loop on a borrowed one. Not from inside a Lua call. */
+void al_host_close(al_host *host, void (*done)(void *data), void *data);
+
+/* Runs the function `name` of module `module` with the options' arguments as the main task, until
+ * it returns; *code is the integer it returned (0 without one). Own loop only. A task that waits
+ * for something that can no longer come is an error. AL_ESCRIPT: *text (the caller's to free) says
+ * why, with a traceback. */
+int al_host_main(al_host *host, const char *module, const char *name, int *code, char **text);
+
+lua_State *al_host_lua(al_host *host);
+void *al_host_data(al_host *host); /* options.data */
+bool al_host_closing(const al_host *host);
+int al_host_args(const al_host *host, char ***argv);
+const char *al_host_helper_dir(const al_host *host); /* NULL when the options gave none */
+
+/* A handle of a binding is open on the loop (or a worker still holds the host): the host is freed
+ * only after as many drops as holds. Operations of al_op_wait count by themselves. */
+void al_host_hold(al_host *host);
+void al_host_drop(al_host *host);
+/* Something outside (another thread, a person) will wake the host: the loop is not idle until as
+ * many al_host_expected calls. */
+void al_host_expect(al_host *host);
+void al_host_expected(al_host *host);
+
+/* Says it where errors go that no code waited for. Never raises. */
+void al_host_report(al_host *host, const char *text);
+
+#endif
