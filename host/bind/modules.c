@@ -14,6 +14,7 @@ int luaopen_host_term(lua_State *L);
 int luaopen_host_test(lua_State *L);
 #endif
 int luaopen_host_text(lua_State *L);
+int luaopen_host_tool(lua_State *L);
 
 const al_module al_modules[] = {
     { "host.asset", luaopen_host_asset },
@@ -28,5 +29,6 @@ const al_module al_modules[] = {
     { "host.test", luaopen_host_test },
 #endif
     { "host.text", luaopen_host_text },
+    { "host.tool", luaopen_host_tool },
     { NULL, NULL },
 };

@@ -5,6 +5,7 @@
 #include "core/mem.h"
 #include "core/post.h"
 #include "core/state.h"
+#include "core/tool.h"
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdio.h>
@@ -86,6 +87,7 @@ static int open_lua(lua_State *L)
 {
     luaL_openlibs(L);
     al_task_open_lua(L);
+    al_tool_open(L);
     al_loader_open(L);
     return 0;
 }
