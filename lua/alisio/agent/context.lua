@@ -45,7 +45,7 @@ local function tool_message(event)
       table.insert(message.artifacts, block.artifact)
     end
   end
-  if event.status == "uncertain" then
+  if event.status == "uncertain" and #parts == 0 then
     parts[#parts + 1] = uncertain
   elseif event.status == "cancelled" then
     parts[#parts + 1] = interrupted

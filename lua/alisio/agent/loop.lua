@@ -5,6 +5,7 @@ local json = require "std.json"
 local log = require "std.log"
 local task = require "std.task"
 local tool = require "std.tool"
+local words = require "alisio.kernel.words"
 local context = require "alisio.agent.context"
 local turn = require "alisio.agent.turn"
 
@@ -25,109 +26,133 @@ end
 --- Tokens of a turn. A provider that counts nothing is reckoned at four characters a token.
 local function count(run, request, reply)
   local usage = reply.usage or {}
-  local input, output = usage.inputTokens, usage.outputTokens
+  local input, output = usage.inputTokens or 0, usage.outputTokens or 0
   local total = run.usage
-  total.inputTokens = total.inputTokens + (input or 0)
-  total.outputTokens = total.outputTokens + (output or 0)
+  total.inputTokens = total.inputTokens + input
+  total.outputTokens = total.outputTokens + output
   if usage.cachedTokens then
     total.cachedTokens = (total.cachedTokens or 0) + usage.cachedTokens
   end
-  run.output_tokens = run.output_tokens + (output or #reply.text // 4)
-  run.total_tokens = run.total_tokens + (input or context.characters(request) // 4) + (output or #reply.text // 4)
-  return { inputTokens = input or 0, outputTokens = output or 0, cachedTokens = usage.cachedTokens }
+  local wrote = usage.outputTokens or #reply.text // 4
+  run.output_tokens = run.output_tokens + wrote
+  run.total_tokens = run.total_tokens + wrote + (usage.inputTokens or context.characters(request) // 4)
+  return { inputTokens = input, outputTokens = output, cachedTokens = usage.cachedTokens }
+end
+
+local function fail(run, id, message)
+  run.error = { code = id, message = message }
+  return "failed"
+end
+
+--- One reply and its calls. Returns how the run ended, or nothing when it goes on.
+---@async
+local function step(run)
+  local limits, messages = run.limits, run.messages
+  local request = {
+    system = run.system,
+    messages = messages,
+    tools = run.tools,
+    profile = run.profile,
+    limits = { outputTokens = limits.outputTokens - run.output_tokens },
+    locale = run.session.locale,
+  }
+  if context.characters(request) > limits.contextCharacters then
+    return "limit_reached", "contextCharacters"
+  end
+  local reply, message, id = turn.ask(run, request)
+  if not reply then
+    return fail(run, id, message)
+  end
+  local used = count(run, request, reply)
+  local answer = { role = "assistant", text = reply.text, extra = reply.extra }
+  messages[#messages + 1] = answer
+  if reply.text ~= "" or reply.extra then
+    turn.emit(run, "message_completed", { text = reply.text, role = "assistant", extra = reply.extra })
+    run.text = reply.text ~= "" and reply.text or run.text
+  end
+  run.partial = nil
+  if #reply.calls > 0 and reply.stop ~= "length" then
+    local results = turn.act(run, reply.calls)
+    answer.toolCalls = {}
+    for i, call in ipairs(reply.calls) do
+      answer.toolCalls[i] = { id = call.id, name = call.name, input = turn.input(call) }
+      messages[#messages + 1] = results[i]
+    end
+  end
+  turn.emit(run, "turn_completed", { usage = used })
+  if reply.stop == "length" or run.output_tokens >= limits.outputTokens then
+    return "limit_reached", "outputTokens"
+  elseif #reply.calls == 0 then
+    if reply.text == "" then
+      return fail(run, "provider_failed", words.t(run.session.locale, "agent.empty_reply", { model = run.model }))
+    end
+    return "completed"
+  elseif run.total_tokens >= limits.totalTokens then
+    return "limit_reached", "totalTokens"
+  end
 end
 
 --- The loop itself. Returns how it ended: status, and for limit_reached which limit.
 ---@async
 local function turns(run)
-  local limits, messages = run.limits, run.messages
-  for n = 1, math.huge do
-    if n > limits.turns then
-      return "limit_reached", "turns"
+  local session = run.session
+  if not run.opened then
+    turn.emit(run, "session_opened", {
+      title = session.title or session.record and session.record.title or "",
+      resumed = session.resumed,
+    })
+  end
+  turn.emit(run, "run_started", { prompt = run.prompt, model = run.model, agent = session.agent })
+  for _ = 1, run.limits.turns do
+    local status, limit = step(run)
+    if status then
+      return status, limit
     end
-    local request = {
-      system = run.system,
-      messages = messages,
-      tools = run.tools,
-      profile = run.profile,
-      limits = { outputTokens = limits.outputTokens - run.output_tokens },
-      locale = run.session.locale,
-    }
-    if context.characters(request) > limits.contextCharacters then
-      return "limit_reached", "contextCharacters"
-    end
-    local reply, message, id = turn.ask(run, request)
-    if not reply then
-      run.error = { code = id, message = message }
-      return "failed"
-    end
-    local used = count(run, request, reply)
-    local answer = { role = "assistant", text = reply.text, extra = reply.extra }
-    messages[#messages + 1] = answer
-    run.partial = nil
-    if reply.text ~= "" or reply.extra then
-      run.bus:emit("message_completed", { text = reply.text, role = "assistant", extra = reply.extra })
-      run.text = reply.text ~= "" and reply.text or run.text
-    end
-    if #reply.calls > 0 and reply.stop ~= "length" then
-      for _, result in ipairs(turn.act(run, reply.calls)) do
-        messages[#messages + 1] = result
-      end
-      answer.toolCalls = {}
-      for i, call in ipairs(reply.calls) do
-        answer.toolCalls[i] = { id = call.id, name = call.name, input = turn.input(call) }
-      end
-    end
-    run.bus:emit("turn_completed", { usage = used })
-    if reply.stop == "length" or run.output_tokens >= limits.outputTokens then
-      return "limit_reached", "outputTokens"
-    elseif run.total_tokens >= limits.totalTokens then
-      return "limit_reached", "totalTokens"
-    elseif #reply.calls == 0 then
-      if reply.text == "" then
-        run.error = { code = "provider_failed", message = run.session:words("empty_reply", { model = run.model }) }
-        return "failed"
-      end
-      return "completed"
+  end
+  return "limit_reached", "turns"
+end
+
+local function since(started)
+  return math.floor(clock.monotonic() - started + 0.5)
+end
+
+--- Closes what a cancel left open: what the model had said, and the calls that ran.
+local function close_open(run)
+  local partial = run.partial and table.concat(run.partial) or ""
+  if partial ~= "" then
+    run.bus:emit("message_completed", { text = partial, role = "assistant", partial = true })
+    run.text = partial
+  end
+  for _, call in ipairs(run.calls) do
+    if run.running[call.id] then
+      run.bus:emit("tool_completed", {
+        callId = call.id,
+        name = call.name,
+        status = "cancelled",
+        output = json.array {},
+        durationMs = since(run.running[call.id]),
+      })
     end
   end
 end
 
---- Ends what is open and stores how the run ended. Once.
+--- Stores how the run ended. Once.
 ---@async
 local function finish(run, status, limit)
-  if run.finished then
+  if run.result then
     return
-  end
-  run.finished = true
-  local bus = run.bus
-  local partial = run.partial and table.concat(run.partial) or ""
-  if partial ~= "" then
-    bus:emit("message_completed", { text = partial, role = "assistant", partial = true })
-    run.text = partial
-  end
-  local open = {}
-  for id in pairs(run.running) do
-    open[#open + 1] = id
-  end
-  table.sort(open)
-  for _, id in ipairs(open) do
-    local call = run.running[id]
-    bus:emit("tool_completed", {
-      callId = id, name = call.name, status = "cancelled", output = json.array {},
-      durationMs = math.floor(clock.monotonic() - call.started + 0.5),
-    })
   end
   local withheld = run.session.permission:withheld()
   run.result = {
     status = status,
     limit = limit,
     usage = run.usage,
-    durationMs = math.floor(clock.monotonic() - run.started + 0.5),
+    durationMs = since(run.started),
     error = run.error,
     notOffered = #withheld > 0 and json.array(withheld) or nil,
   }
-  bus:emit("run_completed", run.result)
+  close_open(run)
+  run.stored = run.bus:emit("run_completed", run.result) and true or false
 end
 
 --- Sleeps until the time limit is met, not counting the time a person was asked.
@@ -136,20 +161,21 @@ local function watch(run)
   while true do
     local left = run.limits.timeMs - (clock.monotonic() - run.started - run.session:waited())
     if left <= 0 and not run.session.asking then
-      run.limit = "time"
+      run.out_of_time = true
       run.task:cancel()
       return
     end
-    task.sleep(math.max(20, math.min(left, 60000)))
+    task.sleep(math.floor(math.max(20, math.min(left, 60000))))
   end
 end
 
 --- Runs a prepared run to its end.
 ---@async
----@param run table  { session, bus, provider, profile, model, messages, limits, system }
----@return table result  the fields of run_completed, and `text`, the last answer
+---@param run table  { session, bus, prompt, provider, profile, model, messages, limits, system, opened }
+---@return table result  the fields of run_completed; `text`, the last answer; `stored`, whether the
+---                      end could be stored
 function M.run(run)
-  run.tools, run.by_name, run.running = {}, {}, {}
+  run.tools, run.by_name, run.running, run.calls = {}, {}, {}, {}
   run.usage = { inputTokens = 0, outputTokens = 0 }
   run.output_tokens, run.total_tokens = 0, 0
   run.started = clock.monotonic()
@@ -165,17 +191,23 @@ function M.run(run)
   local ok, status, limit = run.task:wait()
   if ok then
     finish(run, status, limit)
-  elseif run.limit then
-    finish(run, "limit_reached", run.limit)
-  elseif run.stopped or status == "cancelled" then
+  elseif run.unstored then
+    run.error = run.unstored
+    finish(run, "failed")
+  elseif run.out_of_time then
+    finish(run, "limit_reached", "time")
+  elseif status == "cancelled" then
     finish(run, "cancelled")
   else
-    log.error("run failed", { run = run.id, error = tostring(status) })
+    log.error("a run failed", { run = run.id, error = tostring(status) })
     run.error = { code = "internal", message = tostring(status) }
     finish(run, "failed")
   end
-  local result = run.result
-  result.text = run.text
+  local result = {}
+  for key, value in pairs(run.result) do
+    result[key] = value
+  end
+  result.text, result.stored = run.text, run.stored
   return result
 end
 

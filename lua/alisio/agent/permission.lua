@@ -248,10 +248,9 @@ function Permission:offered(tool)
   return true
 end
 
-function Permission:record(fields)
-  if self.bus then
-    self.bus:emit("permission_resolved", fields)
-  end
+--- Forgets what the run before was not offered.
+function Permission:begin()
+  self.not_offered = {}
 end
 
 --- Runs the hooks in front of the call. What they change in the input is changed in place.
@@ -290,7 +289,13 @@ function Permission:decide(tool, input, call)
     if decision == "deny" or not harmless[tool.effect] then
       result.decision, result.source, result.reason = decision, source, reason
       result.sha256 = approval and approval.sha256
-      self:record(result)
+      local stored, message, id = true, nil, nil
+      if self.bus then
+        stored, message, id = self.bus:emit("permission_resolved", result)
+      end
+      if not stored then -- a decision that would be forgotten lets nothing through
+        return nil, message, id
+      end
     end
     return decision, source, reason, approval
   end
@@ -315,7 +320,11 @@ function Permission:decide(tool, input, call)
   elseif not self.ask then
     return done("deny", "headless", deny_text.no_one, approval)
   end
-  return done(self:question(tool, input, call, approval, request_id))
+  local asked, by, why, shown = self:question(tool, input, call, approval, request_id)
+  if not asked then
+    return nil, by, why
+  end
+  return done(asked, by, why, shown)
 end
 
 --- Asks, and binds the answer to what was shown.
@@ -345,7 +354,10 @@ function Permission:question(tool, input, call, approval, request_id)
     table.remove(request.options, 2)
   end
   if self.bus then
-    self.bus:emit("permission_requested", request)
+    local stored, message, id = self.bus:emit("permission_requested", request)
+    if not stored then
+      return nil, message, id
+    end
   end
   local decision, why = self.ask(request)
   if decision ~= "allow_once" and decision ~= "allow_session" then
@@ -356,7 +368,12 @@ function Permission:question(tool, input, call, approval, request_id)
     return "deny", "user", deny_text.changed, approval
   end
   if decision == "allow_session" and approval.capability ~= ALWAYS_ASKED then
-    self.store.grants.save(self.session, { capability = approval.capability, runtime = approval.runtime })
+    local grant, message, id = self.store.grants.save {
+      session = self.session, capability = approval.capability, runtime = approval.runtime,
+    }
+    if not grant then
+      return nil, message, id
+    end
   end
   return decision, "user", nil, approval
 end

@@ -1,6 +1,5 @@
 --- What one process holds once for all its sessions: configuration, store, the tools behind the
 -- door, and what the user's Lua added.
-local asset = require "std.asset"
 local tool = require "std.tool"
 local toolset = require "alisio.agent.toolset"
 local user = require "alisio.agent.user"
@@ -48,7 +47,7 @@ function M.start(options)
   if not gated then
     gated = true
     tool.set_gate(gate)
-    toolset.register(asset, self.config)
+    toolset.register(self.config)
   end
   user.context(self)
   if not options.clean then

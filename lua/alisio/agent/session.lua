@@ -13,43 +13,65 @@ local permission = require "alisio.agent.permission"
 
 local M = {}
 
+---@class alisio.Session
+---@field id string
+---@field cwd string          real path of the workspace
+---@field workspace table     std.fs root of it
+---@field store alisio.Store
+---@field config alisio.Config
+---@field bus alisio.Bus
+---@field locale "en"|"es"
 local Session = {}
 Session.__index = Session
 
 local limit_names = { "turns", "timeMs", "outputTokens", "contextCharacters", "totalTokens" }
+local WRITE_WAIT_MS = 5000
 
 --- Title of a session: the first line of its first prompt.
 local function title_of(prompt)
   local line = prompt:match "[^\r\n]+" or ""
-  if utf8.len(line) and utf8.len(line) > 60 then
+  local length = utf8.len(line)
+  if length and length > 60 then
     line = line:sub(1, utf8.offset(line, 60) - 1) .. "…"
   end
   return line
 end
 
---- Opens a session. A new one is stored with its first prompt.
----@async
----@param options table
----  runtime; kind = "run"|…; face = who holds it; id? = of a session to open again; cwd?;
----  ask? = function(request) → decision, reason; read_only?; agent? = { name, system, tools, model, limits }
----@return table? session
----@return string? message
----@return string? id
----@return table? fields
-function M.open(options)
-  local runtime = options.runtime
-  local store, agent = runtime.store, options.agent or {}
+--- Parts of a session that are made when first asked for.
+local parts = {
+  data = function(session)
+    return require("alisio.data").new { session = session }
+  end,
+  artifacts = function(session)
+    return require("alisio.artifacts").new { session = session }
+  end,
+}
+
+Session.__index = function(session, key)
+  local make = parts[key]
+  if make then
+    local made = make(session)
+    rawset(session, key, made)
+    return made
+  end
+  return Session[key]
+end
+
+--- Makes the session object around a stored session.
+local function make(options, id)
+  local runtime, agent = options.runtime, options.agent or {}
+  local config = runtime.config
   local self = setmetatable({
+    id = id,
     runtime = runtime,
-    config = runtime.config,
-    store = store,
+    config = config,
+    store = runtime.store,
+    locale = config.locale,
     kind = options.kind or "run",
-    face = options.face or options.kind or "run",
-    cwd = options.cwd or runtime.cwd,
-    locale = options.locale or "en",
     agent = agent.name or "alisio",
     system = agent.system,
-    model = agent.model or runtime.config:get "model",
+    model = agent.model or config:get "model",
+    tools = agent.tools and {},
     limits = {},
     call_ids = {},
     listeners = {},
@@ -57,56 +79,101 @@ function M.open(options)
     wait_total = 0,
   }, Session)
   for _, name in ipairs(limit_names) do
-    self.limits[name] = (agent.limits or {})[name] or runtime.config:get("agent.limits." .. name)
+    self.limits[name] = (agent.limits or {})[name] or config:get("agent.limits." .. name)
   end
-  if agent.tools then
-    self.tools = {}
-    for _, name in ipairs(agent.tools) do
-      self.tools[name] = true
+  for _, name in ipairs(agent.tools or {}) do
+    self.tools[name] = true
+  end
+  self.bus = events.bus(self.store, id)
+  self.bus:on(function(event)
+    for _, fn in ipairs(self.listeners) do
+      fn(event)
     end
-  end
-  if options.id then
-    local record, message, id = store:session(options.id)
-    if not record then
-      return nil, message, id
-    end
-    self.id, self.record, self.resumed = record.id, record, true
-    self.cwd = options.cwd or record.cwd
-  else
-    self.id = store:create_session { kind = self.kind, cwd = self.cwd, title = "" }
-    self.resumed = false
-  end
-  local lock, message, id, fields = store:hold(self.id, self.face)
-  if not lock then
-    return nil, message, id, fields
-  end
-  self.lock = lock
-  if self.resumed then
-    store:recover(self.id)
-  end
-  self.workspace, message, id = fs.open_root(self.cwd, { links = "inside" })
-  if not self.workspace then
-    lock:close()
-    return nil, message, id
-  end
+  end)
+  self.bus:on(function(event)
+    hooks.emit(event, function(report)
+      self.bus:emit("log", { level = "warn", text = report })
+    end)
+  end)
   self.permission = permission.new {
-    config = self.config,
-    store = store,
-    session = self.id,
+    config = config,
+    store = self.store,
+    session = id,
+    bus = self.bus,
     flags = runtime.flags,
     read_only = options.read_only,
     ask = options.ask and function(request)
       return self:question(request)
     end,
   }
-  self.notes = context.notes(self.workspace)
   return self
 end
 
---- Asks the face, one question at a time, and keeps the time a person took out of the time limit.
+--- Opens a session: a new one, or with `id` one that is stored. The process holds it until it is
+-- closed; the session that commands share (`shared`) is held only around each write.
+---@async
+---@param options table
+---  runtime; kind = "run"|…; id?; cwd?; shared?; ask? = function(request) → decision, reason;
+---  read_only?; agent? = { name, system, tools, model, limits }
+---@return alisio.Session? session
+---@return string? message
+---@return string? id  "session_locked", "not_found", …
+---@return table? fields
+function M.open(options)
+  local store = options.runtime.store
+  local kind = options.kind or "run"
+  local cwd = options.cwd or options.runtime.cwd
+  local id, record, message, err, fields = options.id, nil, nil, nil, nil
+  if id then
+    record, message, err, fields = store:session(id)
+    if not record then
+      return nil, message, err, fields
+    end
+    cwd = options.cwd or record.cwd
+  elseif options.shared then
+    id, message, err, fields = store:shared_session(kind, cwd)
+  else
+    id, message, err, fields = store:create_session { kind = kind, cwd = cwd, title = "" }
+  end
+  if not id then
+    return nil, message, err, fields
+  end
+  local workspace
+  workspace, message, err, fields = fs.open_root(cwd, { links = "inside" })
+  if not workspace then
+    return nil, message, err, fields
+  end
+  local self = make(options, id)
+  self.cwd, self.workspace, self.record = cwd, workspace, record
+  self.resumed = record ~= nil
+  if not options.shared then
+    self.lock, message, err, fields = store:hold(id, kind)
+    if not self.lock then
+      workspace:close()
+      return nil, message, err, fields
+    end
+    if record then
+      local closed
+      closed, message, err, fields = store:recover(id, self.locale)
+      if not closed then
+        self:close()
+        return nil, message, err, fields
+      end
+      self.recovered = closed
+    end
+  end
+  self.notes = context.notes(workspace)
+  return self
+end
+
+--- Asks the face, and keeps the time a person took out of the time limit.
+---@async
+---@param request table  the fields of permission_requested
+---@return string decision
+---@return string? reason
 function Session:question(request)
-  self.asking = true
   local since = clock.monotonic()
+  self.asking = true
   local _ <close> = setmetatable({}, { __close = function()
     self.asking = false
     self.wait_total = self.wait_total + clock.monotonic() - since
@@ -120,11 +187,11 @@ function Session:waited()
   return self.wait_total
 end
 
---- Listens to all events of the session's runs.
+--- Listens to the events of the session's runs.
 ---@param fn fun(event: table)
 ---@return fun() remove
 function Session:on(fn)
-  self.listeners[#self.listeners + 1] = fn
+  table.insert(self.listeners, fn)
   return function()
     for i, other in ipairs(self.listeners) do
       if other == fn then
@@ -136,50 +203,65 @@ function Session:on(fn)
 end
 
 --- Runs the hooks in front of a step on behalf of a tool.
----@param point string
----@param step table
+---@param point string  "python", "publish"
+---@param step table    hooks may change it
 ---@return boolean? ok
 ---@return string? reason
-function Session:before(point, step)
+function Session.before(_, point, step)
   return hooks.run(point, step)
+end
+
+--- Runs `fn` while this process holds the session; waits up to 5 s for another holder.
+---@async
+---@param fn function
+---@return any ...  what fn returns, or nil, message, id, fields
+function Session:write(fn)
+  if self.lock then
+    return fn()
+  end
+  local lock, message, id, fields = self.store:hold(self.id, self.kind, WRITE_WAIT_MS)
+  if not lock then
+    return nil, message, id, fields
+  end
+  local _ <close> = lock
+  return fn()
 end
 
 --- The stored events, oldest first.
 ---@async
----@return table[]
+---@return table[]? events
+---@return string? message
+---@return string? id
 function Session:events()
-  return self.store:events(self.id, {})
+  return self.store:events(self.id)
 end
 
---- A bus for one run: stored first, then to the listeners, then to the user's Lua.
-local function open_bus(self, run_id, on)
-  local bus = events.bus(self.store, self.id, run_id)
-  bus:on(function(event)
-    for _, fn in ipairs(self.listeners) do
-      fn(event)
+--- Reads the history into a run: its messages, and the ids of calls that are taken.
+local function recall(self, run)
+  local history, message, id, fields = self:events()
+  if not history then
+    return nil, message, id, fields
+  end
+  for _, event in ipairs(history) do
+    if event.type == "tool_started" then
+      self.call_ids[event.callId] = true
     end
-    if on then
-      on(event)
-    end
-  end)
-  bus:on(function(event)
-    hooks.emit(event, function(report)
-      bus:emit("log", { level = "warn", text = report })
-    end)
-  end)
-  return bus
+  end
+  run.messages = context.messages(history)
+  return history
 end
 
 --- Sends a prompt and runs it to its end. An empty text goes on where the last run stopped.
 ---@async
 ---@param prompt string
 ---@param options? { on: fun(event: table)? }
----@return table? result  { status, limit?, usage, durationMs, error?, notOffered?, text? }
+---@return table? result  { status, limit?, usage, durationMs, error?, notOffered?, text?, stored }
 ---@return string? message  when nothing was run
 ---@return string? id
+---@return table? fields
 function Session:prompt(prompt, options)
   if self.run then
-    return nil, words.error(self.locale, "session_busy", {}), "session_locked"
+    return nil, words.t(self.locale, "agent.busy"), "session_locked"
   end
   local step = { text = prompt, session = self.id }
   local ok, reason = hooks.run("prompt", step)
@@ -187,45 +269,48 @@ function Session:prompt(prompt, options)
     return nil, reason, "permission_denied"
   end
   prompt = step.text
-  local provider, profile, id = models.open(self.model, self.config, self.runtime)
+  local provider, profile, err, fields = models.open(self.model, self.config)
   if not provider then
-    return nil, profile, id
+    return nil, profile, err, fields
   end
   local run = {
     id = ids.new "run",
     session = self,
+    bus = self.bus,
+    prompt = prompt,
     provider = provider,
     profile = profile,
-    model = profile.label or self.model,
+    model = profile.label,
     limits = self.limits,
     system = context.system(self),
   }
+  local remove = options and options.on and self:on(options.on)
   self.run, self.wait_total = run, 0
   local _ <close> = setmetatable({}, { __close = function()
     self.run = nil
+    if remove then
+      remove()
+    end
   end })
-  run.bus = open_bus(self, run.id, options and options.on)
-  self.bus, self.permission.bus = run.bus, run.bus
-  self.permission.not_offered = {}
-  local history = self:events()
-  for _, event in ipairs(history) do
-    if event.type == "tool_started" then
-      self.call_ids[event.callId] = true
+  local history, message
+  history, message, err, fields = recall(self, run)
+  if not history then
+    return nil, message, err, fields
+  end
+  if #history == 0 and prompt ~= "" then
+    self.title = title_of(prompt)
+    ok, message, err, fields = self.store:update_session(self.id, { title = self.title })
+    if not ok then
+      return nil, message, err, fields
     end
   end
-  run.messages = context.messages(history)
-  if #history == 0 then
-    self.title = title_of(prompt)
-    self.store:update_session(self.id, { title = self.title })
-  end
-  if not self.announced then
-    self.announced = true
-    run.bus:emit("session_opened", { title = self.title or (self.record or {}).title or "", resumed = self.resumed })
-  end
-  run.bus:emit("run_started", { prompt = prompt, model = run.model, agent = self.agent })
+  self.bus.run = run.id
+  self.permission:begin()
   if prompt ~= "" then
     run.messages[#run.messages + 1] = { role = "user", text = prompt }
   end
+  run.opened = self.opened
+  self.opened = true
   return loop.run(run)
 end
 
@@ -233,17 +318,19 @@ end
 function Session:cancel()
   local run = self.run
   if run and run.task then
-    run.stopped = true
     run.task:cancel()
   end
 end
 
---- Lets go of the session.
+--- Lets go of the session; twice is fine.
 function Session:close()
   if self.lock then
-    self.lock:close()
+    self.lock:release()
     self.lock = nil
+  end
+  if self.workspace then
     self.workspace:close()
+    self.workspace = nil
   end
 end
 

@@ -1,4 +1,5 @@
 --- The agent's tools: one file each in tools/, put behind the door, and what users add to them.
+local asset = require "std.asset"
 local schema = require "std.schema"
 local tool = require "std.tool"
 local registry = require "alisio.agent.registry"
@@ -52,9 +53,8 @@ local function check(def, level)
 end
 
 --- Puts the built-in tools behind the door. With analysis.enabled false those of analysis stay out.
----@param asset table   std.asset
 ---@param config table
-function M.register(asset, config)
+function M.register(config)
   local enabled = config:get "analysis.enabled"
   for _, file in ipairs(asset.list(FOLDER)) do
     local name = file:match "([%w_]+)%.lua$"

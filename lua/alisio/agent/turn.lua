@@ -5,6 +5,7 @@ local schema = require "std.schema"
 local task = require "std.task"
 local text = require "std.text"
 local tool = require "std.tool"
+local words = require "alisio.kernel.words"
 local context = require "alisio.agent.context"
 local hooks = require "alisio.agent.hooks"
 
@@ -14,13 +15,27 @@ local M = {}
 M.PARALLEL_READS = 4
 
 --- Text as it may be stored and shown: valid UTF-8.
-local function clean(words)
-  if text.valid(words) then
-    return words
+local function clean(said)
+  if text.valid(said) then
+    return said
   end
-  return (words:gsub("[\128-\255]+", function(run)
+  return (said:gsub("[\128-\255]+", function(run)
     return text.valid(run) and run or "\u{FFFD}"
   end))
+end
+
+--- Emits an event of a run. Where it cannot be stored the run ends: nothing is shown, or done, that
+-- would be forgotten.
+---@async
+---@param run table
+---@param type string
+---@param fields table
+function M.emit(run, type, fields)
+  local stored, message, id, about = run.bus:emit(type, fields)
+  if not stored then
+    run.unstored = { code = id or "io_error", message = words.error(run.session.locale, id or "io_error", about) }
+    error("not stored: " .. tostring(message), 0)
+  end
 end
 
 --- Asks the model for one reply. What it says is handed on as it comes and kept in run.partial, so
@@ -40,9 +55,9 @@ function M.ask(run, request)
   run.partial = parts
   local result, message, id = run.provider.stream(request, function(piece)
     if piece.type == "text" and piece.text ~= "" then
-      local words = clean(piece.text)
-      parts[#parts + 1] = words
-      run.bus:emit("message_delta", { text = words, channel = "text" })
+      local said = clean(piece.text)
+      parts[#parts + 1] = said
+      run.bus:emit("message_delta", { text = said, channel = "text" })
     elseif piece.type == "reasoning" and piece.text ~= "" then
       run.bus:emit("message_delta", { text = clean(piece.text), channel = "reasoning" })
     elseif piece.type == "tool_call" then
@@ -125,26 +140,27 @@ local function call_context(run, call)
     config = session.config,
     bus = run.bus,
     permission = session.permission,
-    progress = function(_, words)
-      run.bus:emit("tool_progress", { callId = call.id, text = clean(words) })
+    progress = function(_, line)
+      run.bus:emit("tool_progress", { callId = call.id, text = clean(line) })
     end,
   }
 end
 
 local function complete(run, call, status, output, started)
-  run.running[call.id] = nil
-  local event = run.bus:emit("tool_completed", {
+  local event = {
     callId = call.id,
     name = call.name,
     status = status,
     output = output,
     durationMs = math.floor(clock.monotonic() - started + 0.5),
-  })
-  return context.tool_message(event or { callId = call.id, name = call.name, status = status, output = output })
+  }
+  run.running[call.id] = nil
+  M.emit(run, "tool_completed", event)
+  return context.tool_message(event)
 end
 
-local function say(words)
-  return json.array { { type = "text", text = words } }
+local function say(line)
+  return json.array { { type = "text", text = line } }
 end
 
 --- Runs one announced call to its end.
@@ -165,11 +181,13 @@ local function act(run, call)
     return complete(run, call, "error", say(("%s failed: %s"):format(call.name, tostring(result))), started)
   elseif result == nil then
     local status = id == "permission_denied" and "denied" or id == "cancelled" and "cancelled" or "error"
-    local words = status == "denied" and "Not run: " .. tostring(message) or tostring(message or "no result")
-    if status == "error" and id then
-      words = id .. ": " .. words
+    local why = tostring(message or "no result")
+    if status == "denied" then
+      why = "Not run: " .. why
+    elseif status == "error" and id then
+      why = id .. ": " .. why
     end
-    return complete(run, call, status, say(words), started)
+    return complete(run, call, status, say(why), started)
   end
   local output, is_error = blocks(run.session, result)
   return complete(run, call, is_error and "error" or "ok", output, started)
@@ -185,8 +203,8 @@ end
 --- Announces a call: from here on it has happened, whatever comes.
 local function announce(run, call)
   local def = call.def
-  run.running[call.id] = { name = call.name, started = clock.monotonic() }
-  run.bus:emit("tool_started", {
+  run.running[call.id] = clock.monotonic()
+  M.emit(run, "tool_started", {
     callId = call.id,
     name = call.name,
     input = M.input(call),
@@ -208,6 +226,7 @@ local function prepare(run, calls)
     call.id = unique
     call.def = run.by_name[call.name]
     call.misfit = misfit(run, call, call.def)
+    run.calls[#run.calls + 1] = call
   end
 end
 

@@ -5,6 +5,7 @@ local fs = require "std.fs"
 local json = require "std.json"
 local schema = require "std.schema"
 local term = require "std.term"
+local words = require "alisio.kernel.words"
 local context = require "alisio.ui.cli.lib.context"
 local help = require "alisio.ui.cli.lib.help"
 local options = require "alisio.ui.cli.lib.options"
@@ -191,7 +192,7 @@ end
 ---@param argv string[]  arguments without the program's name
 ---@return integer status
 function M.main(argv)
-  local locale = context.locale(fs.env)
+  local locale = words.locale(nil, fs.env)
   local as_json = wants(argv, "--json")
   local ok, code, message, id, fields = xpcall(run, function(err)
     if err == "cancelled" then

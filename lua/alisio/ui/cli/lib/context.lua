@@ -2,51 +2,19 @@
 -- language, and the two outputs. Data goes to standard output, words to standard error.
 local fs = require "std.fs"
 local json = require "std.json"
+local log = require "std.log"
 local path = require "std.path"
 local term = require "std.term"
+local config_module = require "alisio.kernel.config"
+local paths = require "alisio.kernel.paths"
+local store_module = require "alisio.kernel.store"
+local words = require "alisio.kernel.words"
 local text = require "alisio.ui.cli.lib.text"
 
 local M = {}
 
 local Context = {}
 Context.__index = Context
-
---- The folders of this run, from flags and environment (design: flag, own variable, XDG, home).
----@param args table
----@param env fun(name: string): string?
----@return string state_dir, string config_dir
-local function folders(args, env)
-  local cwd = fs.cwd()
-  local function own(flag, variable, xdg, fallback)
-    if flag then
-      return path.dirname(path.absolute(flag, cwd))
-    end
-    local named = env(variable)
-    if named and named ~= "" then
-      return path.absolute(named, cwd)
-    end
-    local base = env(xdg)
-    if base and base:sub(1, 1) == "/" then
-      return path.join(base, "alisio")
-    end
-    return path.join(fs.home(), fallback, "alisio")
-  end
-  return own(args.db, "ALISIO_STATE_HOME", "XDG_STATE_HOME", ".local/state"),
-    own(args.config, "ALISIO_CONFIG_HOME", "XDG_CONFIG_HOME", ".config")
-end
-
---- The language of the environment alone.
----@param env fun(name: string): string?
----@return string locale  "en" or "es"
-function M.locale(env)
-  for _, name in ipairs { "LC_ALL", "LC_MESSAGES", "LANG" } do
-    local value = env(name)
-    if value and value ~= "" then
-      return value:sub(1, 2):lower() == "es" and "es" or "en"
-    end
-  end
-  return "en"
-end
 
 --- Makes the context of one command.
 ---@param args table  parsed options
@@ -57,8 +25,8 @@ end
 function M.new(args, env)
   env = env or fs.env
   local ctx = setmetatable({ args = args, env = env, opened = {}, json = args.json, quiet = args.quiet }, Context)
-  ctx.locale = M.locale(env)
-  ctx.state_dir, ctx.config_dir = folders(args, env)
+  ctx.locale = words.locale(nil, env)
+  ctx.state_dir, ctx.config_dir = paths.state_dir(args.db, env), paths.config_dir(args.config, env)
   ctx.cwd = fs.cwd()
   if args.cwd then
     local cwd, message, id = fs.realpath(path.absolute(args.cwd, ctx.cwd))
@@ -81,32 +49,147 @@ function Context:__close()
   end
 end
 
+--- Flags that stand for keys of the configuration.
+local keys = { model = "model", ["base-url"] = "baseUrl", python = "analysis.python" }
+
+--- The configuration, read when first asked for.
+---@async
+---@return alisio.Config? config
+---@return string? message
+---@return string? id
+---@return table? fields
+function Context:config()
+  if not self.loaded_config then
+    local flags, args = {}, self.args
+    for flag, key in pairs(keys) do
+      flags[key] = args[flag]
+    end
+    if args["read-only"] then
+      flags.permission = "read-only"
+    end
+    local config, message, id, fields = config_module.load {
+      config_dir = self.config_dir,
+      config_file = args.config and path.absolute(args.config, fs.cwd()),
+      state_dir = self.state_dir,
+      project_dir = self.cwd,
+      flags = flags,
+      env = self.env,
+    }
+    if not config then
+      return nil, message, id, fields
+    end
+    self.loaded_config, self.locale = config, config.locale
+  end
+  return self.loaded_config
+end
+
+--- The sessions database, opened when first asked for.
+---@async
+---@return alisio.Store? store
+---@return string? message
+---@return string? id
+---@return table? fields
+function Context:store()
+  if not self.opened_store then
+    local file = self.args.db and path.basename(self.args.db)
+    local store, message, id, fields = store_module.open(self.state_dir, { file = file })
+    if not store then
+      return nil, message, id, fields
+    end
+    self.opened_store = store
+    table.insert(self.opened, store)
+  end
+  return self.opened_store
+end
+
+--- The agent's runtime: configuration, store, tools, and the user's Lua unless --clean.
+---@async
+---@return table? runtime
+---@return string? message
+---@return string? id
+---@return table? fields
+function Context:runtime()
+  if not self.started then
+    local config, message, id, fields = self:config()
+    if not config then
+      return nil, message, id, fields
+    end
+    local store
+    store, message, id, fields = self:store()
+    if not store then
+      return nil, message, id, fields
+    end
+    log.open(path.join(self.state_dir, "logs", "alisio.log"), config:get "log.level")
+    self.started, message, id, fields = require("alisio.agent.runtime").start {
+      cwd = self.cwd,
+      config = config,
+      store = store,
+      state_dir = self.state_dir,
+      config_dir = self.config_dir,
+      clean = self.args.clean,
+      flags = self.args,
+    }
+    if not self.started then
+      return nil, message, id, fields
+    end
+    self.locale = config.locale
+    for _, warning in ipairs(self.started.warnings) do
+      self:say(warning)
+    end
+    for _, note in ipairs(config:notes()) do
+      self:say(words.note(self.locale, note))
+    end
+  end
+  return self.started
+end
+
+--- The session that the commands of a workspace share, or the one `--session` names.
+---@async
+---@return alisio.Session? session
+---@return string? message
+---@return string? id
+---@return table? fields
+function Context:session()
+  local runtime, message, id, fields = self:runtime()
+  if not runtime then
+    return nil, message, id, fields
+  end
+  local session
+  session, message, id, fields = require("alisio.agent.session").open {
+    runtime = runtime, kind = "cli", shared = true, id = self.args.session, cwd = self.cwd,
+  }
+  if session then
+    table.insert(self.opened, session)
+  end
+  return session, message, id, fields
+end
+
 --- A text in the language of the run.
----@param words string|table
+---@param what string|table
 ---@param fields? table
 ---@return string
-function Context:text(words, fields)
-  return text.pick(words, self.locale, fields)
+function Context:text(what, fields)
+  return text.pick(what, self.locale, fields)
 end
 
 --- Writes to standard output, as it is.
 ---@param bytes string
-function Context:out(bytes)
+function Context.out(_, bytes)
   term.write(bytes)
 end
 
 --- Writes one line of words to standard error, unless --quiet.
----@param words string|table
+---@param what string|table
 ---@param fields? table
-function Context:say(words, fields)
+function Context:say(what, fields)
   if not self.quiet then
-    term.werr(self:text(words, fields) .. "\n")
+    term.werr(self:text(what, fields) .. "\n")
   end
 end
 
 --- Writes one JSON document to standard output.
 ---@param value any
-function Context:print(value)
+function Context.print(_, value)
   term.write(json.encode(value) .. "\n")
 end
 
