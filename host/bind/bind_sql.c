@@ -1,5 +1,7 @@
 /* host.sql: prim/sql for Lua, as std.sql uses it. An operation owns its job, and what the job makes
  * (a connection, a cursor) until the push function hands that to Lua. */
+#include "core/host.h"
+#include "core/mem.h"
 #include "core/task.h"
 #include "prim/sql.h"
 #include <lauxlib.h>
@@ -205,7 +207,7 @@ static int add_params(lua_State *L, int first, al_sql_values *list)
 
 static sql_op *op_new(al_task *task, al_sql_kind kind)
 {
-    sql_op *op = calloc(1, sizeof *op);
+    sql_op *op = al_mem_zero(sizeof *op);
     if (!op)
         return NULL;
     op->job.kind = kind;
@@ -232,6 +234,11 @@ static int submit(lua_State *L, al_task *task, al_sql *db, sql_op *op)
     return al_op_wait(L, task, &op->op, op_cancel);
 }
 
+static void db_gone(void *host)
+{
+    al_host_drop(host);
+}
+
 static int l_open(lua_State *L) /* open(path, readonly, wal, private, busyMs) */
 {
     const char *path = check_sql(L, 1);
@@ -241,11 +248,13 @@ static int l_open(lua_State *L) /* open(path, readonly, wal, private, busyMs) */
     lua_Integer busy_ms = luaL_optinteger(L, 5, AL_SQL_BUSY_MS);
     luaL_argcheck(L, busy_ms >= 0 && busy_ms <= INT_MAX, 5, "milliseconds expected");
     al_task *task = al_task_check(L);
-    uv_loop_t *loop = al_host_loop(al_host_of(L));
+    al_host *host = al_host_of(L);
     sql_op *op = op_new(task, AL_SQL_OPEN);
 
-    if (!op || al_sql_new(&op->db, loop, path, flags, (unsigned)busy_ms) < 0)
+    if (!op || al_sql_new(&op->db, al_host_loop(host), path, flags, (unsigned)busy_ms) < 0)
         return no_memory(L, op);
+    al_host_hold(host); /* a host is closed when its databases are */
+    al_sql_on_gone(op->db, db_gone, host);
     return submit(L, task, op->db, op);
 }
 

@@ -21,6 +21,8 @@ struct al_sql {
     int refs; /* the handle, each queued job, each cursor */
     bool closing, doomed, ending;
     const void *owner; /* of the open transaction */
+    void (*gone)(void *data);
+    void *gone_data;
     al_sql_job *head, *tail, *active;
     al_sql_job ender, closer; /* for the two ends nobody waits for */
     /* the running job's */
@@ -486,10 +488,12 @@ static void work(uv_work_t *req)
 
 static void unref(al_sql *db)
 {
-    if (--db->refs == 0) {
-        assert(!db->handle && !db->head && !db->active);
-        free(db);
-    }
+    if (--db->refs > 0)
+        return;
+    assert(!db->handle && !db->head && !db->active);
+    if (db->gone)
+        db->gone(db->gone_data);
+    free(db);
 }
 
 static void after_begin_or_end(al_sql *db, const al_sql_job *job)
@@ -603,9 +607,10 @@ int al_sql_new(al_sql **out, uv_loop_t *loop, const char *path, unsigned flags, 
     return AL_OK;
 }
 
-const char *al_sql_path(const al_sql *db)
+void al_sql_on_gone(al_sql *db, void (*gone)(void *data), void *data)
 {
-    return db->path;
+    db->gone = gone;
+    db->gone_data = data;
 }
 
 int al_sql_submit(al_sql *db, al_sql_job *job, al_err *err)

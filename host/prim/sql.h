@@ -99,7 +99,8 @@ int al_sql_new(al_sql **out, uv_loop_t *loop, const char *path, unsigned flags, 
 /* Gives the handle up: closes in its turn without anybody waiting. Accepts NULL; never fails and
  * allocates nothing, so a finaliser may call it. */
 void al_sql_release(al_sql *db);
-const char *al_sql_path(const al_sql *db);
+/* gone(data) is called once nothing of the connection is left, not even on the loop. */
+void al_sql_on_gone(al_sql *db, void (*gone)(void *data), void *data);
 
 /* Queues the job; done is called later, never from inside. The job's memory is the caller's and
  * stays until done. AL_EINVAL with err `io_error` when the connection is closed: then done is not
