@@ -6,6 +6,7 @@ int luaopen_host_asset(lua_State *L);
 int luaopen_host_clock(lua_State *L);
 int luaopen_host_fs(lua_State *L);
 int luaopen_host_host(lua_State *L);
+int luaopen_host_http(lua_State *L);
 int luaopen_host_json(lua_State *L);
 int luaopen_host_sql(lua_State *L);
 int luaopen_host_task(lua_State *L);
@@ -21,6 +22,7 @@ const al_module al_modules[] = {
     { "host.clock", luaopen_host_clock },
     { "host.fs", luaopen_host_fs },
     { "host.host", luaopen_host_host },
+    { "host.http", luaopen_host_http },
     { "host.json", luaopen_host_json },
     { "host.sql", luaopen_host_sql },
     { "host.task", luaopen_host_task },
