@@ -475,10 +475,16 @@ function M.load(options)
   local steps = {
     function()
       local file = options.config_file or options.config_dir and path.join(options.config_dir, "config.json")
-      return not file or load_file(cfg, file)
+      if file then
+        return load_file(cfg, file)
+      end
+      return true
     end,
     function()
-      return not options.project_dir or load_project(cfg, options.state_dir, options.project_dir)
+      if options.project_dir then
+        return load_project(cfg, options.state_dir, options.project_dir)
+      end
+      return true
     end,
     function() return load_texts(cfg, options.flags or {}) end,
   }

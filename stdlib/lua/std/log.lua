@@ -91,14 +91,21 @@ local function rotate(path)
   end
 end
 
---- Opened for each line: another process may have put the file aside meanwhile.
+--- Opened for each line: another process may have put the file aside meanwhile. io, because a line
+--- may be logged where nothing can wait; fs, because it makes the file private.
 local function append(line)
   local stat = fs.stat(file)
   if stat and stat.size >= MAX_BYTES then
     rotate(file)
+    stat = nil
   end
-  local handle = fs.open(file, "a")
+  local made = not stat and fs.open(file, "a")
+  if made then
+    made:close()
+  end
+  local handle = io.open(file, "a")
   if handle then
+    handle:setvbuf("full", 2 * MAX_LINE) -- one write a line, so that lines of two processes do not mix
     handle:write(line)
     handle:close()
   end

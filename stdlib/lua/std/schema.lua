@@ -485,7 +485,7 @@ local function check_string(node, value, path)
   end
 end
 
-local function check_array(node, value, path, root, depth)
+local function check_array(node, value, path, state, depth)
   if node.minItems and #value < node.minItems then
     return { path = path, expected = ("at least %d items"):format(node.minItems), got = tostring(#value) }
   elseif node.maxItems and #value > node.maxItems then
@@ -497,7 +497,7 @@ local function check_array(node, value, path, root, depth)
     if child == nil then
       child = node.items
     end
-    local failure = child ~= nil and check(child, item, plus(path, i - 1), root, depth + 1)
+    local failure = child ~= nil and check(child, item, plus(path, i - 1), state, depth + 1)
     if failure then
       return failure
     end
@@ -542,7 +542,7 @@ local function check_names(node, value, path, names)
   end
 end
 
-local function check_object(node, value, path, root, depth)
+local function check_object(node, value, path, state, depth)
   local names = sorted_keys(value)
   local properties = node.properties or {}
   -- An unknown key comes first: it is usually the misspelt one that is then missing.
@@ -560,7 +560,7 @@ local function check_object(node, value, path, root, depth)
     if child == nil then
       child = node.additionalProperties
     end
-    failure = child ~= nil and check(child, value[name], plus(path, name), root, depth + 1) or nil
+    failure = child ~= nil and check(child, value[name], plus(path, name), state, depth + 1) or nil
     if failure then
       break
     end
@@ -582,9 +582,9 @@ local function best_failure(failures, path, value, node)
   return fail(path, describe(node), value)
 end
 
-local function check_combined(node, value, path, root, depth)
+local function check_combined(node, value, path, state, depth)
   for _, child in ipairs(node.allOf or {}) do
-    local failure = check(child, value, path, root, depth + 1)
+    local failure = check(child, value, path, state, depth + 1)
     if failure then
       return failure
     end
@@ -592,7 +592,7 @@ local function check_combined(node, value, path, root, depth)
   for _, keyword in ipairs { "anyOf", "oneOf" } do
     local matches, failures = 0, {}
     for _, child in ipairs(node[keyword] or {}) do
-      local failure = check(child, value, path, root, depth + 1)
+      local failure = check(child, value, path, state, depth + 1)
       matches = matches + (failure and 0 or 1)
       failures[#failures + 1] = failure
     end
@@ -602,7 +602,7 @@ local function check_combined(node, value, path, root, depth)
       return fail(path, "exactly one of the alternatives", value)
     end
   end
-  if node["not"] ~= nil and not check(node["not"], value, path, root, depth + 1) then
+  if node["not"] ~= nil and not check(node["not"], value, path, state, depth + 1) then
     return fail(path, "something else than " .. describe(node["not"]), value)
   end
 end
@@ -612,15 +612,18 @@ local BY_KIND = {
   object = check_object,
 }
 
-function check(node, value, path, root, depth)
-  if depth > MAX_DEPTH then
-    return { path = path, expected = "less nesting", got = "more than " .. MAX_DEPTH .. " levels" }
+function check(node, value, path, state, depth)
+  if depth > MAX_DEPTH then -- remembered, so that alternatives do not try again and again
+    state.deep = state.deep or { path = path, expected = "less nesting", got = "more than " .. MAX_DEPTH .. " levels" }
+  end
+  if state.deep then
+    return state.deep
   elseif node == true then
     return
   elseif node == false then
     return fail(path, "nothing", value)
   end
-  local failure = node["$ref"] and check(resolve(root, node["$ref"]), value, path, root, depth + 1)
+  local failure = node["$ref"] and check(resolve(state.root, node["$ref"]), value, path, state, depth + 1)
     or check_type(node, value, path) or check_values(node, value, path)
   if failure then
     return failure
@@ -631,8 +634,8 @@ function check(node, value, path, root, depth)
     kind = (node.type == "array" or node.items or node.prefixItems) and "array" or "object"
   end
   local by_kind = BY_KIND[kind]
-  return by_kind and by_kind(node, value, path, root, depth)
-    or check_combined(node, value, path, root, depth)
+  return by_kind and by_kind(node, value, path, state, depth)
+    or check_combined(node, value, path, state, depth)
 end
 
 local function message_of(failure)
@@ -667,7 +670,9 @@ end
 ---@return std.SchemaFailure? failure
 function M.check(schema, value)
   local node = M.compile(schema).json
-  local failure = check(node, value, {}, node, 0)
+  local state = { root = node }
+  local failure = check(node, value, {}, state, 0)
+  failure = state.deep or failure
   if failure then
     return nil, message_of(failure), "schema_mismatch", failure
   end
