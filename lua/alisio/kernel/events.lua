@@ -132,9 +132,7 @@ local function tell(self, event)
   for _, listener in ipairs(table.move(self.listeners, 1, #self.listeners, 1, {})) do
     if not listener.gone then
       local ok, err = pcall(listener.fn, event)
-      if not ok and err == "cancelled" then
-        error(err, 0)
-      elseif not ok and not listener.reported then
+      if not ok and not listener.reported then
         listener.reported = true
         self:enqueue(self:durable("log", { level = "error", text = "a listener failed: " .. tostring(err) }))
       end
@@ -166,9 +164,11 @@ local function pump(self)
   while #self.queue > 0 do
     local batch = self.queue
     self.queue = {}
-    keep(self, batch)
+    local ok, err = pcall(keep, self, batch) -- who waits gets an answer, out of memory too
     for _, item in ipairs(batch) do
-      if item.outcome and item.outcome[1] or not item.body and admitted(self, item.event) then
+      if item.body and not ok then
+        item.outcome = { nil, tostring(err), "internal" }
+      elseif item.body and item.outcome[1] or not item.body and admitted(self, item.event) then
         tell(self, item.event)
       end
       if item.done then

@@ -461,27 +461,19 @@ end
 -- Recovery ------------------------------------------------------------------------------------
 
 --- What the events of a session leave open, in the order it began.
+local OPENS = { run_started = "run", tool_started = "callId", permission_requested = "requestId" }
+local CLOSES = { run_completed = "run", tool_completed = "callId", permission_resolved = "requestId" }
+
 local function unfinished(events)
   local open, order = {}, {}
-  local function begin(key, event)
-    if not open[key] then
-      order[#order + 1] = key
-    end
-    open[key] = event
-  end
   for _, event in ipairs(events) do
-    if event.type == "run_started" then
-      begin("run " .. event.run, event)
-    elseif event.type == "run_completed" then
-      open["run " .. event.run] = nil
-    elseif event.type == "tool_started" then
-      begin("tool " .. event.callId, event)
-    elseif event.type == "tool_completed" then
-      open["tool " .. event.callId] = nil
-    elseif event.type == "permission_requested" then
-      begin("permission " .. event.requestId, event)
-    elseif event.type == "permission_resolved" then
-      open["permission " .. event.requestId] = nil
+    local field = OPENS[event.type] or CLOSES[event.type]
+    local key = field .. " " .. tostring(event[field])
+    if OPENS[event.type] then
+      order[#order + 1] = key
+      open[key] = event
+    else
+      open[key] = nil
     end
   end
   return open, order
@@ -517,9 +509,13 @@ end
 ---@return string? id
 ---@return table? fields
 function Store:recover(session, locale)
-  local events, err, id, fields = self:events(session, { types = {
-    "run_started", "run_completed", "tool_started", "tool_completed", "permission_requested", "permission_resolved",
-  } })
+  local types = {}
+  for _, list in ipairs { OPENS, CLOSES } do
+    for name in pairs(list) do
+      types[#types + 1] = name
+    end
+  end
+  local events, err, id, fields = self:events(session, { types = types })
   if not events then
     return nil, err, id, fields
   end
@@ -527,6 +523,7 @@ function Store:recover(session, locale)
   local runs, added = {}, {}
   for _, key in ipairs(order) do
     local event = open[key]
+    open[key] = nil
     local closed = event and closing(event, locale or "en")
     if closed then
       closed.v, closed.session, closed.run, closed.time = 1, session, event.run, clock.now()
