@@ -1,0 +1,9 @@
+std = "lua54"
+self = false
+max_line_length = 140
+max_string_line_length = false
+max_comment_line_length = false
+files["lua/alisio/kernel/words"].max_line_length = false
+files["tests/spec"].std = "+busted"
+files["tests/spec"].max_line_length = false
+exclude_files = { "build", "node_modules" }
