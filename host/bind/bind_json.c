@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARRAY_TYPE  "al.json.array"
-#define RAW_TYPE    "al.json.raw"
-#define READER_TYPE "al.json.reader"
+#define ARRAY_TYPE "al.json.array"
+#define RAW_TYPE   "al.json.raw"
 
 int luaopen_host_json(lua_State *L);
 
@@ -22,12 +21,6 @@ static bool has_mark(lua_State *L, int idx, const char *type)
 }
 
 /* ---- decode ---- */
-
-static int reader_gc(lua_State *L)
-{
-    al_json_close(luaL_checkudata(L, 1, READER_TYPE));
-    return 0;
-}
 
 /* Pushes the value that begins with the token `type`; false on an error (nothing pushed then is of
  * use, the caller cuts the stack). */
@@ -99,9 +92,7 @@ static int l_decode(lua_State *L)
                     (long long)max);
         return al_fail(L, &err);
     }
-    al_json *j = lua_newuserdatauv(L, sizeof *j, 0);
-    al_json_open(j, text, len, (int)depth);
-    luaL_setmetatable(L, READER_TYPE);
+    al_json *j = al_lua_json(L, text, len, (int)depth);
     bool ok = read_value(L, j, al_json_next(j));
     if (ok)
         ok = al_json_next(j) == AL_JSON_END;
@@ -331,12 +322,10 @@ int luaopen_host_json(lua_State *L)
         { "array", l_array },       { "decode", l_decode }, { "encode", l_encode },
         { "is_array", l_is_array }, { "raw", l_raw },       { NULL, NULL },
     };
-    static const luaL_Reg reader[] = { { "__gc", reader_gc }, { NULL, NULL } };
     static const luaL_Reg none[] = { { NULL, NULL } };
 
     al_lua_type(L, ARRAY_TYPE, NULL, none);
     al_lua_type(L, RAW_TYPE, NULL, none);
-    al_lua_type(L, READER_TYPE, NULL, reader);
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, -2, "null");

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUF_TYPE "al.buf"
+#define BUF_TYPE  "al.buf"
+#define JSON_TYPE "al.json.reader"
 
 static int buf_gc(lua_State *L)
 {
@@ -20,6 +21,23 @@ al_buf *al_lua_buf(lua_State *L, size_t max)
     al_lua_type(L, BUF_TYPE, NULL, metas);
     lua_setmetatable(L, -2);
     return b;
+}
+
+static int json_gc(lua_State *L)
+{
+    al_json_close(luaL_checkudata(L, 1, JSON_TYPE));
+    return 0;
+}
+
+al_json *al_lua_json(lua_State *L, const char *text, size_t len, int max_depth)
+{
+    static const luaL_Reg metas[] = { { "__gc", json_gc }, { NULL, NULL } };
+    al_json *j = lua_newuserdatauv(L, sizeof *j, 0);
+
+    al_json_open(j, text, len, max_depth);
+    al_lua_type(L, JSON_TYPE, NULL, metas);
+    lua_setmetatable(L, -2);
+    return j;
 }
 
 void al_lua_type(lua_State *L, const char *name, const luaL_Reg *methods, const luaL_Reg *metas)

@@ -3,12 +3,17 @@
 #ifndef AL_BIND_UTIL_H
 #define AL_BIND_UTIL_H
 #include "base/buf.h"
+#include "base/json.h"
 #include "core/task.h"
 #include <lauxlib.h>
 #include <lua.h>
 
 /* Pushes a userdata that holds an empty buffer and frees it when it is collected. */
 al_buf *al_lua_buf(lua_State *L, size_t max);
+
+/* Pushes a userdata that holds an open reader of text (which must outlive it); it may be closed
+ * before it is collected. */
+al_json *al_lua_json(lua_State *L, const char *text, size_t len, int max_depth);
 
 /* Pushes the metatable `name`, made at the first call: methods behind __index, metas in itself. */
 void al_lua_type(lua_State *L, const char *name, const luaL_Reg *methods, const luaL_Reg *metas);

@@ -18,7 +18,7 @@
 #include <sys/ioctl.h>
 #endif
 #ifndef O_PATH
-#define O_PATH O_RDONLY
+#define O_PATH (O_RDONLY | O_NONBLOCK)
 #endif
 
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY)
@@ -186,7 +186,7 @@ int al_fd_stat(int fd, const char *name, al_stat *out, al_err *err)
 
 int al_root_stat(const al_root *root, const char *rel, al_stat *out, al_err *err)
 {
-    int flags = O_PATH | O_NONBLOCK | (root->links == AL_LINKS_NONE ? O_NOFOLLOW : 0);
+    int flags = O_PATH | (root->links == AL_LINKS_NONE ? O_NOFOLLOW : 0);
     int rc, fd = al_root_openat(root, rel, flags, 0, err);
 
     if (fd < 0)
@@ -618,6 +618,78 @@ int al_temp_dir(const char *parent, const char *prefix, al_buf *path, al_err *er
         if (errno != EEXIST)
             return al_err_errno(err, errno, parent);
     }
+}
+
+/* ---- outputs ---- */
+
+static int open_part(al_output *out, al_err *err)
+{
+    size_t size = strlen(out->name) + 7;
+
+    out->part = malloc(size);
+    if (!out->part)
+        return al_err_set(err, AL_ENOMEM, "internal", out->name, "not enough memory");
+    snprintf(out->part, size, ".%s.part", out->name);
+    out->fd = openat(out->dir, out->part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (out->fd < 0) {
+        int rc = al_err_errno(err, errno, out->name);
+        free(out->part);
+        out->part = NULL;
+        return rc;
+    }
+    flock(out->fd, LOCK_EX | LOCK_NB); /* its own: says that somebody still writes */
+    return AL_OK;
+}
+
+int al_output_open(al_output *out, const char *path, al_err *err)
+{
+    const char *base;
+
+    *out = (al_output){ -1, -1, NULL, NULL };
+    out->dir = open_parent(&al_root_any, path, &base, err);
+    if (out->dir < 0)
+        return out->dir;
+    out->name = strdup(base);
+    if (!out->name)
+        return al_err_set(err, AL_ENOMEM, "internal", path, "not enough memory");
+#if defined(__linux__) && !defined(AL_PORTABLE)
+    if (access("/proc/self/fd", X_OK) == 0)
+        out->fd = openat(out->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (out->fd >= 0)
+        return AL_OK;
+#endif
+    return open_part(out, err);
+}
+
+int al_output_commit(al_output *out, al_err *err)
+{
+    int rc;
+
+    if (out->part) {
+        rc = rename_new(out->dir, out->part, out->name);
+    } else {
+        char link[64];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", out->fd);
+        rc = linkat(AT_FDCWD, link, out->dir, out->name, AT_SYMLINK_FOLLOW);
+    }
+    if (rc < 0)
+        return al_err_errno(err, errno, out->name);
+    free(out->part);
+    out->part = NULL;
+    return al_fs_sync_dir(out->dir, out->name, err);
+}
+
+void al_output_close(al_output *out)
+{
+    if (out->part)
+        unlinkat(out->dir, out->part, 0);
+    if (out->fd >= 0)
+        close(out->fd);
+    if (out->dir >= 0)
+        close(out->dir);
+    free(out->name);
+    free(out->part);
+    *out = (al_output){ -1, -1, NULL, NULL };
 }
 
 /* ---- locks ---- */

@@ -89,6 +89,21 @@ int al_root_copy_file(const al_root *from, const char *from_rel, const al_root *
 /* The bytes of one open file into another, from both offsets 0. */
 int al_fd_copy(int from, int to, const char *name, uint64_t *bytes, al_err *err);
 
+/* A file that appears at `path` only when it is whole: nameless until then where the system can,
+ * else "<folder>/.<name>.part", which is locked while it is written. The
+ * folder must be there. */
+typedef struct al_output {
+    int fd, dir; /* fd: to be written, 0600 */
+    char *name;  /* the last part of path */
+    char *part;  /* NULL when nameless */
+} al_output;
+
+int al_output_open(al_output *out, const char *path, al_err *err);
+/* Gives it its name and syncs the folder; AL_EEXISTS when the name is taken. The bytes are the
+ * writer's to sync. */
+int al_output_commit(al_output *out, al_err *err);
+void al_output_close(al_output *out); /* without a commit nothing stays */
+
 /* Makes a folder of a new name below parent: 0700, "<prefix><random>". */
 int al_temp_dir(const char *parent, const char *prefix, al_buf *path, al_err *err);
 
