@@ -1,0 +1,165 @@
+--- A prompt from the command line: opens the session, shows its events, asks where there is a
+-- terminal, obeys Ctrl-C, and makes the exit status.
+local clock = require "std.clock"
+local json = require "std.json"
+local process = require "std.process"
+local task = require "std.task"
+local term = require "std.term"
+local words = require "alisio.kernel.words"
+local agent_session = require "alisio.agent.session"
+local approval = require "alisio.ui.cli.lib.approval"
+local render = require "alisio.ui.cli.lib.render"
+local screen_module = require "alisio.ui.cli.lib.screen"
+
+local M = {}
+
+local status_codes = { completed = 0, failed = 1, limit_reached = 1, cancelled = 130 }
+
+--- The text of the prompt: the words from `first` on, or standard input for a lone `-`.
+---@param ctx table
+---@param args table
+---@param first integer
+---@return string? text
+---@return string? message
+---@return string? id
+function M.text(ctx, args, first)
+  local said = table.concat(args, " ", first)
+  if said == "-" then
+    said = io.read "a" or ""
+  end
+  if not require("std.text").valid(said) then
+    return nil, ctx:text { en = "The prompt is not UTF-8 text.", es = "La petición no es texto UTF-8." }, "usage"
+  end
+  return (said:gsub("^%s+", ""):gsub("%s+$", ""))
+end
+
+--- Ends the run on the first signal, the program on the second.
+---@async
+local function obey(signals, session)
+  signals:wait()
+  session:cancel()
+  signals:wait()
+  os.exit(130)
+end
+
+--- Writes each event as one line of JSON.
+local function json_face()
+  local face = {}
+  function face.event(_, event)
+    term.write(json.encode(event) .. "\n")
+  end
+  function face.start() end
+  function face.finish(_, result, session, run)
+    if not result.stored then -- its event could not be stored, so no bus has told it
+      local last = { v = 1, time = clock.now(), type = "run_completed", session = session, run = run }
+      for _, key in ipairs { "status", "limit", "usage", "durationMs", "error", "notOffered" } do
+        last[key] = result[key]
+      end
+      term.write(json.encode(last) .. "\n")
+    end
+  end
+  function face.stop() end
+  return face
+end
+
+--- The name and the words of the call a question is about.
+local function about(call_names, request)
+  local call = call_names[request.callId] or {}
+  return call.name, call.detail
+end
+
+--- Runs a prompt and shows it.
+---@async
+---@param ctx table
+---@param which table   { id?, kind }
+---@param said string
+---@return integer? status
+---@return string? message
+---@return string? id
+---@return table? fields
+function M.run(ctx, which, said)
+  local runtime, message, id, fields = ctx:runtime()
+  if not runtime then
+    return nil, message, id, fields
+  end
+  local screen = screen_module.new { quiet = ctx.quiet }
+  local face = ctx.json and json_face() or render.new(screen, { locale = ctx.locale, quiet = ctx.quiet })
+  local can_ask = not ctx.json and term.is_tty(0) and screen.err_tty
+  local session
+  local calls = {}
+  session, message, id, fields = agent_session.open {
+    runtime = runtime,
+    kind = which.kind,
+    id = which.id,
+    cwd = not which.id and ctx.cwd or nil,
+    ask = can_ask and function(request)
+      face:pause(true)
+      local _ <close> = setmetatable({}, { __close = function()
+        face:pause(false)
+      end })
+      local name, detail = about(calls, request)
+      return approval.ask(request, {
+        screen = screen, locale = ctx.locale, name = name, detail = detail,
+        cancel = function()
+          session:cancel()
+        end,
+      })
+    end or nil,
+  }
+  if not session then
+    return nil, message, id, fields
+  end
+  local _ <close> = session
+  local signals <close> = process.signals { "INT", "TERM", "HUP" }
+  local guard = task.spawn(obey, signals, session)
+  face:start()
+  local result
+  result, message, id, fields = session:prompt(said, {
+    on = function(event)
+      if event.type == "tool_started" then
+        calls[event.callId] = { name = event.name, detail = render.detail(event.input) }
+      end
+      face:event(event)
+    end,
+  })
+  guard:cancel()
+  face:stop()
+  if not result then
+    return nil, message, id, fields
+  end
+  face:finish(result, session.id, session.bus.run)
+  return status_codes[result.status]
+end
+
+--- Shows where a finished session stands: its last answer, and how to go on.
+---@async
+---@param ctx table
+---@param id string
+---@return integer? status
+---@return string? message
+---@return string? err
+---@return table? fields
+function M.show(ctx, id)
+  local store = ctx:store()
+  local events, message, err, fields = store:events(id, { types = { "message_completed", "run_completed" } })
+  if not events then
+    return nil, message, err, fields
+  end
+  if ctx.json then
+    for _, event in ipairs(events) do
+      term.write(json.encode(event) .. "\n")
+    end
+    return 0
+  end
+  local last
+  for _, event in ipairs(events) do
+    last = event.type == "message_completed" and event.role == "assistant" and event or last
+  end
+  if last then
+    ctx:out(last.text .. "\n")
+  end
+  ctx:say(words.t(ctx.locale, "run.nothing_open", { session = id }))
+  return 0
+end
+
+return M
