@@ -77,7 +77,7 @@ function M.run(argv, input, call)
     return nil, message, id
   end
   local stat
-  stat, message, id = call.workspace:stat(rel)
+  stat, message, id = place.stat(call, rel)
   if not stat then
     return nil, message, id
   elseif stat.type ~= "dir" then

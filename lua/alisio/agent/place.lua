@@ -27,6 +27,19 @@ function M.relative(call, given)
   return rel
 end
 
+--- What stands at a path of the workspace.
+---@param call table
+---@param rel string
+---@return table? stat
+---@return string? message
+---@return string? id
+function M.stat(call, rel)
+  if rel == "." then
+    return { type = "dir", size = 0 }
+  end
+  return call.workspace:stat(rel)
+end
+
 --- Whether bytes are those of a binary file: a NUL, or not UTF-8, near the beginning.
 ---@param bytes string
 ---@return boolean

@@ -123,13 +123,11 @@ function M.open(options)
   local store = options.runtime.store
   local kind = options.kind or "run"
   local cwd = options.cwd or options.runtime.cwd
-  local id, record, message, err, fields = options.id, nil, nil, nil, nil
-  if id then
-    record, message, err, fields = store:session(id)
-    if not record then
-      return nil, message, err, fields
-    end
-    cwd = options.cwd or record.cwd
+  local id, record, message, err, fields
+  if options.id then
+    record, message, err, fields = store:session(options.id)
+    id = record and options.id
+    cwd = options.cwd or record and record.cwd
   elseif options.shared then
     id, message, err, fields = store:shared_session(kind, cwd)
   else

@@ -9,8 +9,7 @@ local registry = require "alisio.agent.registry"
 
 local M = {}
 
-local runtime
-local session
+local runtime, session, starter, ask
 
 --- Says which runtime the user's calls act in.
 ---@param value table
@@ -18,20 +17,47 @@ function M.context(value)
   runtime = value
 end
 
---- The runtime of this process; raises before there is one.
+--- Says how a script gets its runtime when it first needs one, and whom its tools may ask.
+---@param start fun(): table?, string?
+---@param question? fun(request: table): string, string?
+function M.on_demand(start, question)
+  starter, ask = start, question
+end
+
+--- The runtime of this process. Raises at the caller's caller where there is none.
+---@async
 ---@return table
 function M.runtime()
-  return runtime or error("nothing runs yet: do it in alisio.on(\"session_opened\", …)", 3)
+  if not runtime and starter then
+    local made, message = starter()
+    if not made then
+      error(message, 3)
+    end
+    runtime = made
+  end
+  return runtime or error('nothing runs yet: do it in alisio.on("session_opened", …)', 3)
 end
 
 --- The session a script's calls act in, made when first needed.
 ---@async
----@return table session
+---@return alisio.Session
 function M.session()
   if not session then
-    session = M.runtime():script_session()
+    local made, message = require("alisio.agent.session").open {
+      runtime = M.runtime(), kind = "cli", shared = true, ask = ask,
+    }
+    if not made then
+      error(message, 3)
+    end
+    session = made
   end
   return session
+end
+
+--- Who answers the questions of a script's tools.
+---@return (fun(request: table): string, string?)?
+function M.asker()
+  return ask
 end
 
 --- Runs a chunk in a coroutine of its own. A yield means that it wanted to wait.

@@ -47,7 +47,7 @@ return {
       return nil, message, id
     end
     local stat
-    stat, message, id = call.workspace:stat(rel)
+    stat, message, id = place.stat(call, rel)
     if not stat then
       return nil, message, id
     elseif stat.type == "dir" then

@@ -7,7 +7,7 @@ local MAX_OLD = 64 * 1024 * 1024
 
 --- What stands there now: nil and no message when there is nothing.
 local function present(call, rel)
-  local stat = call.workspace:stat(rel)
+  local stat = place.stat(call, rel)
   if not stat then
     return nil
   end
@@ -55,7 +55,7 @@ return {
     elseif rel == "." then
       return nil, "name a file, not the folder", "not_found"
     end
-    local stat = call.workspace:stat(rel)
+    local stat = place.stat(call, rel)
     if stat and stat.type ~= "file" then
       return nil, args.path .. " is there and is not a file", "io_error"
     elseif stat and not args.overwrite then

@@ -151,12 +151,11 @@ local function run(argv, locale)
       return nil, rest, id
     end
   end
-  if wants(argv, "--help") then
+  local args, message, id = options.parse(argv, options.of(command), locale, command.leading)
+  if args and args.help or not args and wants(argv, "--help") then
     term.write(help.command(title, command, locale))
     return
-  end
-  local args, message, id = options.parse(argv, options.of(command), locale)
-  if not args then
+  elseif not args then
     return nil, message, id
   end
   local ctx

@@ -183,7 +183,7 @@ end
 ---@return table? args  positionals in the array part, options by name
 ---@return string? message
 ---@return string? id    "usage"
-function M.parse(argv, options, locale)
+function M.parse(argv, options, locale, leading)
   local known, names, args = {}, {}, {}
   for _, option in ipairs(options) do
     known[option.name] = option
@@ -196,6 +196,7 @@ function M.parse(argv, options, locale)
     local name, given = word:match "^%-%-([^=]+)=?(.*)$"
     if ended or not word:find "^%-." then
       args[#args + 1] = word
+      ended = ended or leading
     elseif word == "--" then
       ended = true
     else

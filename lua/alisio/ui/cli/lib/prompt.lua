@@ -7,7 +7,7 @@ local task = require "std.task"
 local term = require "std.term"
 local words = require "alisio.kernel.words"
 local agent_session = require "alisio.agent.session"
-local approval = require "alisio.ui.cli.lib.approval"
+local question = require "alisio.ui.cli.lib.question"
 local render = require "alisio.ui.cli.lib.render"
 local screen_module = require "alisio.ui.cli.lib.screen"
 
@@ -62,12 +62,6 @@ local function json_face()
   return face
 end
 
---- The name and the words of the call a question is about.
-local function about(call_names, request)
-  local call = call_names[request.callId] or {}
-  return call.name, call.detail
-end
-
 --- Runs a prompt and shows it.
 ---@async
 ---@param ctx table
@@ -84,7 +78,6 @@ function M.run(ctx, which, said)
   end
   local screen = screen_module.new { quiet = ctx.quiet }
   local face = ctx.json and json_face() or render.new(screen, { locale = ctx.locale, quiet = ctx.quiet })
-  local can_ask = not ctx.json and term.is_tty(0) and screen.err_tty
   local session
   local calls = {}
   session, message, id, fields = agent_session.open {
@@ -92,19 +85,18 @@ function M.run(ctx, which, said)
     kind = which.kind,
     id = which.id,
     cwd = not which.id and ctx.cwd or nil,
-    ask = can_ask and function(request)
-      face:pause(true)
-      local _ <close> = setmetatable({}, { __close = function()
-        face:pause(false)
-      end })
-      local name, detail = about(calls, request)
-      return approval.ask(request, {
-        screen = screen, locale = ctx.locale, name = name, detail = detail,
-        cancel = function()
-          session:cancel()
-        end,
-      })
-    end or nil,
+    ask = question.asker(ctx, {
+      screen = screen,
+      call = function(call_id)
+        return calls[call_id]
+      end,
+      pause = function(paused)
+        face:pause(paused)
+      end,
+      cancel = function()
+        session:cancel()
+      end,
+    }),
   }
   if not session then
     return nil, message, id, fields

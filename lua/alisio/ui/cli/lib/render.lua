@@ -72,10 +72,7 @@ end
 ---@param locale string
 ---@return string
 function M.result(event, locale)
-  if event.status == "error" then
-    local first = event.output[1]
-    return one_line(first and first.text or "")
-  elseif event.status ~= "ok" then
+  if event.status ~= "ok" then
     return words.t(locale, "status." .. event.status)
   end
   local files = 0
@@ -221,6 +218,17 @@ local marks = {
 
 local on = {}
 
+--- Why a call failed, below its row, in two lines at most.
+local function explain(self, event)
+  local first, screen = event.output[1], self.screen
+  local columns = screen:width() - 5
+  local lines = text.wrap(text.visible(one_line(first and first.text or "")), columns)
+  for i = 1, math.min(#lines, 2) do
+    local line = i == 2 and #lines > 2 and text.truncate(lines[2] .. " " .. lines[3], columns) or lines[i]
+    screen:say("    " .. screen:paint(line, "quiet"))
+  end
+end
+
 function on.message_delta(self, event)
   if event.channel == "text" then
     show_delta(self, event.text)
@@ -260,6 +268,9 @@ function on.tool_completed(self, event)
     M.result(event, self.locale), M.duration(event.durationMs, self.locale), failed and mark[2] or nil)
   for _, line in ipairs(rows) do
     screen:say(line)
+  end
+  if event.status == "error" then
+    explain(self, event)
   end
 end
 

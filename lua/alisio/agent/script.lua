@@ -1,0 +1,170 @@
+--- What users' Lua does with the agent: settings, datasets, Python, prompts. Scripts have one
+-- session, the one the commands of the folder share; every tool they use goes through the door.
+local ids = require "alisio.kernel.ids"
+local schema = require "std.schema"
+local tool = require "std.tool"
+local agent_session = require "alisio.agent.session"
+local user = require "alisio.agent.user"
+
+local M = {}
+
+local function place(level)
+  local info = debug.getinfo(level + 1, "Sl")
+  return ("%s:%d"):format(info.short_src, info.currentline)
+end
+
+--- Raises for a key that is none, naming the nearest.
+local function known(what, given, names, level)
+  for key in pairs(given) do
+    local found = false
+    for _, name in ipairs(names) do
+      found = found or name == key
+    end
+    if not found then
+      local near = schema.nearest(tostring(key), names)
+      error(("%s: unknown key %q%s"):format(what, tostring(key), near and ", did you mean " .. near .. "?" or ""), level + 1)
+    end
+  end
+end
+
+--- Sets keys of the configuration, nested as in config.json. Raises at the caller for a mistake.
+---@param values table
+function M.setup(values)
+  local ok, message = user.runtime().config:setup(values, place(2))
+  if not ok then
+    error(message, 2)
+  end
+end
+
+---@class alisio.Dataset
+---@field id string
+---@field name string
+---@field rows integer
+---@field sheets table[]
+local Dataset = {}
+Dataset.__index = Dataset
+
+--- Runs one SELECT. The iterator gives rows: row.name, row[1], row.n.
+---@async
+---@param sql string
+---@param options? { maxRows: integer?, timeoutMs: integer? }
+---@return fun(): table? rows  raises when the statement is refused or fails
+---@return string? message
+function Dataset:query(sql, options)
+  local answer, message = user.session().data:query(self.id, sql, options or {})
+  if not answer then
+    error(message, 2)
+  end
+  local i = 0
+  return function()
+    i = i + 1
+    return answer.rows[i]
+  end
+end
+
+--- Makes a dataset of a table file, or finds the one made before from the same content.
+---@async
+---@param path string
+---@return alisio.Dataset? dataset
+---@return string? message
+---@return string? id
+function M.open_dataset(path)
+  local session = user.session()
+  local described, message, id = session.data:open(path, {})
+  if not described then
+    return nil, message, id
+  end
+  local set = setmetatable({ sheets = described.sheets }, Dataset)
+  for key, value in pairs(described.dataset or described) do
+    set[key] = value
+  end
+  return set
+end
+
+--- What a tool gets beside its input when a script calls it.
+local function call_context(session)
+  return {
+    id = ids.new "call",
+    session = session,
+    cwd = session.cwd,
+    workspace = session.workspace,
+    config = session.config,
+    bus = session.bus,
+    permission = session.permission,
+    progress = function() end,
+  }
+end
+
+--- Runs Python as the model's python_run does: same job, same permission.
+---@async
+---@param input table|string  the tool's input, or the code alone
+---@return any result
+---@return string? message
+---@return string? id
+function M.python(input)
+  if type(input) == "string" then
+    input = { code = input }
+  end
+  local def = tool.get "python_run"
+  if not def then
+    return nil, "python_run is switched off (analysis.enabled)", "not_found"
+  end
+  local ok, message = schema.check(def.schema, input)
+  if not ok then
+    error("python: " .. message, 2)
+  end
+  return tool.call("python_run", input, call_context(user.session()))
+end
+
+---@class alisio.Agent
+local Agent = {}
+Agent.__index = Agent
+
+--- Runs a prompt in a session of its own.
+---@async
+---@param prompt string
+---@param options? { on: fun(event: table)? }
+---@return table? result  { status, text, usage, … }
+---@return string? message
+---@return string? id
+function Agent:run(prompt, options)
+  local session, message, id = agent_session.open {
+    runtime = user.runtime(), kind = "script", agent = self.options, ask = user.asker(),
+  }
+  if not session then
+    return nil, message, id
+  end
+  local _ <close> = session
+  return session:prompt(prompt, options)
+end
+
+--- Makes an agent with its own instructions, tools, model and limits.
+---@param options { name: string, system: string?, tools: string[]?, model: string?, limits: table? }
+---@return alisio.Agent
+function M.agent(options)
+  known("agent", options, { "name", "system", "tools", "model", "limits" }, 2)
+  known("agent: limits", options.limits or {},
+    { "turns", "timeMs", "outputTokens", "contextCharacters", "totalTokens" }, 2)
+  if type(options.name) ~= "string" then
+    error("agent: give it a name", 2)
+  end
+  return setmetatable({ options = options }, Agent)
+end
+
+--- Runs a prompt with the default agent.
+---@async
+---@param prompt string
+---@param options? { on: fun(event: table)?, model: string?, tools: string[]?, system: string?, limits: table? }
+---@return table? result
+---@return string? message
+---@return string? id
+function M.run(prompt, options)
+  options = options or {}
+  known("run", options, { "on", "model", "tools", "system", "limits" }, 2)
+  local agent = setmetatable({ options = {
+    model = options.model, tools = options.tools, system = options.system, limits = options.limits,
+  } }, Agent)
+  return agent:run(prompt, { on = options.on })
+end
+
+return M
