@@ -152,7 +152,7 @@ local function complete(run, call, status, output, started)
     name = call.name,
     status = status,
     output = output,
-    durationMs = math.floor(clock.monotonic() - started + 0.5),
+    durationMs = math.floor(math.max(0, clock.monotonic() - run.session:waited() - started) + 0.5),
   }
   run.running[call.id] = nil
   M.emit(run, "tool_completed", event)
@@ -169,7 +169,7 @@ end
 ---@param call table
 ---@return table message  the tool message for the model
 local function act(run, call)
-  local started = clock.monotonic()
+  local started = clock.monotonic() - run.session:waited() -- a person's time is not the tool's
   if call.misfit then
     return complete(run, call, "error", say(call.misfit), started)
   end

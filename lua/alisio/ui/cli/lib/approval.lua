@@ -108,15 +108,16 @@ local function foot(panel)
   for _, key in ipairs(panel.keys) do
     keys[#keys + 1] = { "[" .. key.key .. "] ", t(panel, key.label) }
   end
-  local line, used = " ", 1
+  local line, used = "", 0
   for _, key in ipairs(keys) do
-    local wide = text.width(key[1]) + text.width(key[2]) + 3
-    if used + wide > columns and used > 1 then
+    local wide = text.width(key[1]) + text.width(key[2])
+    if used > 0 and used + 3 + wide > columns then
       lines[#lines + 1] = line
-      line, used = " ", 1
+      line, used = "", 0
     end
-    line = line .. (used == 1 and " " or "   ") .. screen:paint(key[1]:sub(1, -2), "waiting") .. " " .. key[2]
-    used = used + wide
+    local gap = used == 0 and 2 or 3
+    line = line .. (" "):rep(gap) .. screen:paint(key[1]:sub(1, -2), "waiting") .. " " .. key[2]
+    used = used + gap + wide
   end
   lines[#lines + 1] = line
   lines[#lines + 1] = screen:paint(screen.glyph.heavy:rep(columns), "waiting")

@@ -172,6 +172,16 @@ local function write_blocks(self, blocks)
     return
   end
   screen:out("\n" .. (shown:gsub("[^\n]+", "    %0")) .. "\n")
+  self.after_text = true
+end
+
+--- Writes a line that belongs to the steps; one blank line parts it from an answer above.
+local function say(self, line)
+  if self.after_text and self.screen.out_tty and self.screen.err_tty then
+    self.screen:say ""
+  end
+  self.after_text = false
+  self.screen:say(line)
 end
 
 local function show_delta(self, piece)
@@ -225,7 +235,7 @@ local function explain(self, event)
   local lines = text.wrap(text.visible(one_line(first and first.text or "")), columns)
   for i = 1, math.min(#lines, 2) do
     local line = i == 2 and #lines > 2 and text.truncate(lines[2] .. " " .. lines[3], columns) or lines[i]
-    screen:say("    " .. screen:paint(line, "quiet"))
+    say(self, "    " .. screen:paint(line, "quiet"))
   end
 end
 
@@ -267,7 +277,7 @@ function on.tool_completed(self, event)
   local rows = screen:row(screen.glyph[mark[1]], mark[2], event.name, call and call.detail or "",
     M.result(event, self.locale), M.duration(event.durationMs, self.locale), failed and mark[2] or nil)
   for _, line in ipairs(rows) do
-    screen:say(line)
+    say(self, line)
   end
   if event.status == "error" then
     explain(self, event)
@@ -285,7 +295,7 @@ end
 function on.log(self, event)
   if not self.quiet and (event.level == "warn" or event.level == "error") then
     local screen = self.screen
-    screen:say("  " .. screen:paint(screen.glyph.warning, "waiting") .. " " .. text.visible(event.text))
+    say(self, "  " .. screen:paint(screen.glyph.warning, "waiting") .. " " .. text.visible(event.text))
   end
 end
 
@@ -314,18 +324,18 @@ function Render:finish(result, session)
       (" "):rep(widest - text.width(name)), path))
   end
   if result.status == "limit_reached" then
-    screen:say("alisio: " .. t(self, "run.limit." .. result.limit))
+    say(self, "alisio: " .. t(self, "run.limit." .. result.limit))
   elseif result.status == "failed" then
     local err = result.error or {}
-    screen:say(("alisio: %s: %s"):format(err.code or "internal", text.visible(err.message or "", true)))
+    say(self, ("alisio: %s: %s"):format(err.code or "internal", text.visible(err.message or "", true)))
   elseif result.status == "cancelled" then
-    screen:say("alisio: " .. t(self, "run.cancelled"))
+    say(self, "alisio: " .. t(self, "run.cancelled"))
   end
   if result.status ~= "completed" then
-    screen:say(t(self, "run.go_on", { session = session }))
+    say(self, t(self, "run.go_on", { session = session }))
   end
   if result.notOffered and not self.quiet then
-    screen:say(t(self, "run.not_offered", { tools = table.concat(result.notOffered, ", ") }))
+    say(self, t(self, "run.not_offered", { tools = table.concat(result.notOffered, ", ") }))
   end
 end
 

@@ -1,6 +1,7 @@
 --- The two outputs of a run as the eye sees them: finished lines that stay, and below them a few
 -- live lines on a terminal that are drawn again and again. Whatever is written first takes the
 -- live lines away.
+local fs = require "std.fs"
 local term = require "std.term"
 local text = require "std.text"
 
@@ -18,17 +19,18 @@ local glyphs = {
   rule = "─", heavy = "━", spin = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" }, more = "…",
 }
 
---- Makes the screen of this process. `fake` replaces what std.term says, for specs.
----@param options { quiet: boolean?, fake: table? }
+--- Makes the screen of this process. `term` and `env` stand in for the real ones in specs.
+---@param options { quiet: boolean?, term: table?, env: (fun(name: string): string?)? }
 ---@return table
 function M.new(options)
-  local t = options.fake or term
+  local t = options.term or term
   local self = setmetatable({ term = t, quiet = options.quiet, live_lines = 0 }, Screen)
   self.out_tty, self.err_tty = t.is_tty(1), t.is_tty(2)
   self.out_color, self.err_color = t.color(1), t.color(2)
   self.glyph = t.utf8() and glyphs or plain_glyphs
   -- Live lines need a cursor that moves; a dumb terminal has none.
-  self.live = self.err_tty and not options.quiet and not t.dumb()
+  local kind = (options.env or fs.env) "TERM" or ""
+  self.live = self.err_tty and not options.quiet and kind ~= "" and kind ~= "dumb"
   return self
 end
 
