@@ -98,6 +98,7 @@ typedef struct http_socket {
     uv_poll_t poll;
     al_http *client;
     curl_socket_t fd;
+    int events;
 } http_socket;
 
 struct al_http_transfer {
@@ -418,16 +419,19 @@ static void act(al_http *client, curl_socket_t fd, int flags)
     unref(client);
 }
 
+/* An error of the socket stops the handle; libcurl learns of it as it reads. */
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     http_socket *s = (http_socket *)poll;
-    int flags = status < 0 ? CURL_CSELECT_ERR : 0;
+    int flags = status < 0 ? CURL_CSELECT_IN | CURL_CSELECT_OUT : 0;
 
     if (events & UV_READABLE)
         flags |= CURL_CSELECT_IN;
     if (events & UV_WRITABLE)
         flags |= CURL_CSELECT_OUT;
     act(s->client, s->fd, flags);
+    if (status < 0 && !uv_is_closing((uv_handle_t *)poll))
+        uv_poll_start(poll, s->events, on_poll);
 }
 
 static void socket_closed(uv_handle_t *handle)
@@ -470,6 +474,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *data, void *s
     }
     if (!s && !(s = socket_new(client, fd)))
         return -1;
+    s->events = events;
     return uv_poll_start(&s->poll, events, on_poll) == 0 ? 0 : -1;
 }
 

@@ -20,8 +20,9 @@ static int port;
 static const char *replies[4]; /* one a connection */
 static size_t reply_len;       /* 0: strlen */
 static int connections;
-static bool keep_open; /* do not close after the reply */
-static al_buf seen;    /* what the clients sent */
+static bool keep_open;    /* do not close after the reply */
+static bool reset_reused; /* break a connection at its second request */
+static al_buf seen;       /* what the clients sent */
 static uv_write_t writes[4];
 
 static void free_handle(uv_handle_t *h)
@@ -47,6 +48,10 @@ static void on_data(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
     if (n < 0) {
         if (!uv_is_closing((uv_handle_t *)s))
             uv_close((uv_handle_t *)s, free_handle);
+        return;
+    }
+    if (reset_reused && !s->data) {
+        uv_tcp_close_reset((uv_tcp_t *)s, free_handle);
         return;
     }
     al_buf_add(&seen, buf->base, (size_t)n);
@@ -86,7 +91,7 @@ static int set_up(void **state)
     memset(replies, 0, sizeof replies);
     reply_len = 0;
     connections = 0;
-    keep_open = false;
+    keep_open = reset_reused = false;
     return al_http_new(&client, &loop, NULL);
 }
 
@@ -307,6 +312,22 @@ static void broken_answers_are_named(void **state)
     check_failure((al_http_request){ .url = "http://no-such-host.invalid/" }, "resolve", NULL);
 }
 
+/* The server may give up a connection in the moment in which it is used again. */
+static void a_stale_connection_is_replaced(void **state)
+{
+    (void)state;
+    keep_open = reset_reused = true;
+    for (int i = 0; i < 4; i++)
+        replies[i] = OK "Content-Length: 2\r\n\r\nok";
+    for (int i = 1; i <= 4; i++) {
+        answer a = fetch((al_http_request){ .method = "POST", .body = "x", .body_len = 1 });
+        assert_int_equal(a.err.code, AL_OK);
+        assert_string_equal(a.body.data, "ok");
+        assert_int_equal(connections, i);
+        al_buf_free(&a.body);
+    }
+}
+
 static void a_slow_reader_makes_the_server_wait(void **state)
 {
     const size_t size = 16 * 1024 * 1024;
@@ -319,8 +340,8 @@ static void a_slow_reader_makes_the_server_wait(void **state)
     memcpy(big, OK "\r\n", strlen(OK "\r\n"));
     replies[0] = big;
     reply_len = size;
-    al_http_transfer *t = start((al_http_request){ .idle_ms = 50 }, &news);
-    for (uint64_t end = uv_hrtime() + 200000000; uv_hrtime() < end;)
+    al_http_transfer *t = start((al_http_request){ .idle_ms = 300 }, &news);
+    for (uint64_t end = uv_hrtime() + 700000000; uv_hrtime() < end;)
         uv_run(&loop, UV_RUN_NOWAIT);
     al_http_peek(t, &len);
     assert_true(len >= AL_HTTP_WINDOW && len < 2 * AL_HTTP_WINDOW);
@@ -448,6 +469,7 @@ int main(void)
         TEST(too_much_is_refused),
         TEST(endless_headers_are_refused),
         TEST(broken_answers_are_named),
+        TEST(a_stale_connection_is_replaced),
         TEST(a_slow_reader_makes_the_server_wait),
         TEST(a_transfer_can_be_closed_at_any_time),
         TEST(a_client_can_go_before_its_transfers),
