@@ -26,7 +26,7 @@ B := build$(if $(SAN),/san)$(if $(PORTABLE),/portable)$(if $(RELEASE),/release)$
 # --- flags ---
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
-DEFS := -D_GNU_SOURCE -DAL_VERSION_TEXT='"$(VERSION)"' $(if $(PORTABLE),-DAL_PORTABLE) $(if $(RELEASE),,-DAL_TEST_HOOKS)
+DEFS := -D_GNU_SOURCE -DAL_VERSION_TEXT='"$(VERSION)"' $(if $(PORTABLE),-DAL_PORTABLE) $(if $(RELEASE),,-DAL_TEST_HOOKS) $(if $(CJSON),-DAL_CJSON)
 ifdef SAN
 MODE := -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined -DLUAI_ASSERT
 else
@@ -54,7 +54,8 @@ PKGS_base := libcrypto libxxhash libutf8proc
 PKGS_data := sqlite3 libarchive expat
 PKGS_jail := $(if $(PORTABLE)$(filter-out Linux,$(OS)),,libseccomp)
 PKGS_prim := libuv libcurl sqlite3 libarchive md4c termkey
-PKGS_core := $(LUA) libuv
+CJSON := $(shell $(PKG_CONFIG) --exists $(LUA)-cjson 2>/dev/null && echo $(LUA)-cjson)
+PKGS_core := $(LUA) $(CJSON) libuv
 PKGS_alisio := $(sort $(PKGS_base) $(PKGS_prim) $(PKGS_core))
 PKGS_engine := $(sort $(PKGS_base) $(PKGS_data) $(PKGS_jail))
 PKGS_jailexe := $(sort $(PKGS_base) $(PKGS_jail))

@@ -1,5 +1,7 @@
 /* host.host: what the program knows about itself. */
+#include "bind/util.h"
 #include "core/host.h"
+#include "core/loader.h"
 #include <lauxlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -34,7 +36,30 @@ static int l_platform(lua_State *L) /* platform() → { os, release, machine } *
     return 1;
 }
 
-static const luaL_Reg functions[] = { { "argv", l_argv },
+static int l_helper(lua_State *L) /* helper(name) → path */
+{
+    const char *name = luaL_checkstring(L, 1);
+    al_buf *path = al_lua_buf(L, 0);
+    al_err err = { 0 };
+
+    if (al_host_helper(al_host_of(L), name, path, &err) != AL_OK)
+        return al_fail(L, &err);
+    lua_pushlstring(L, path->data, path->len);
+    return 1;
+}
+
+static int l_add_path(lua_State *L) /* add_path(dir) */
+{
+    const char *dir = al_check_path(L, 1);
+
+    luaL_argcheck(L, !strpbrk(dir, ";?"), 1, "a folder of modules cannot have ; or ? in its path");
+    al_loader_add_path(L, dir);
+    return 0;
+}
+
+static const luaL_Reg functions[] = { { "add_path", l_add_path },
+                                      { "argv", l_argv },
+                                      { "helper", l_helper },
                                       { "platform", l_platform },
                                       { NULL, NULL } };
 

@@ -138,11 +138,6 @@ static int l_spawn(lua_State *L) /* spawn(fn, arguments…) → task */
     return 1;
 }
 
-static int l_task_wait(lua_State *L) /* task:wait() → true, results… or nil, error */
-{
-    return al_task_wait(L, al_task_to(L, 1));
-}
-
 static int l_task_cancel(lua_State *L) /* task:cancel() */
 {
     al_task_cancel(al_task_to(L, 1));
@@ -157,13 +152,15 @@ static int l_current(lua_State *L) /* current() → task or nil */
 
 static const luaL_Reg waiter_methods[] = { { "wait", l_wait }, { "wake", l_wake }, { NULL, NULL } };
 
-static const luaL_Reg task_methods[] = { { "wait", l_task_wait },
+static const luaL_Reg task_methods[] = { { "wait", al_task_wait },
                                          { "cancel", l_task_cancel },
                                          { NULL, NULL } };
 
 static const luaL_Reg functions[] = { { "spawn", l_spawn },
                                       { "sleep", l_sleep },
                                       { "current", l_current },
+                                      { "on_error", al_task_on_error },
+                                      { "wait_any", al_task_wait_any },
                                       { "waiter", l_waiter },
                                       { NULL, NULL } };
 

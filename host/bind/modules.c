@@ -2,6 +2,10 @@
 #include "core/loader.h"
 #include <stddef.h>
 
+#ifdef AL_CJSON
+int luaopen_cjson(lua_State *L); /* of lua-cjson, for scripts that ask for it */
+int luaopen_cjson_safe(lua_State *L);
+#endif
 int luaopen_host_asset(lua_State *L);
 int luaopen_host_clock(lua_State *L);
 int luaopen_host_fs(lua_State *L);
@@ -18,6 +22,10 @@ int luaopen_host_text(lua_State *L);
 int luaopen_host_tool(lua_State *L);
 
 const al_module al_modules[] = {
+#ifdef AL_CJSON
+    { "cjson", luaopen_cjson },
+    { "cjson.safe", luaopen_cjson_safe },
+#endif
     { "host.asset", luaopen_host_asset },
     { "host.clock", luaopen_host_clock },
     { "host.fs", luaopen_host_fs },

@@ -249,11 +249,6 @@ static int main_outcome(lua_State *L) /* [call, task] → [code] or an error wit
     main_call *call = lua_touserdata(L, 1);
     int n, ok = al_task_outcome(L, call->task, &n);
 
-    if (ok < 0) {
-        lua_pushliteral(L, "deadlock: the program waits for something that can no longer come");
-        al_task_traceback(L, 2);
-        return lua_error(L);
-    }
     if (!ok) {
         al_task_traceback(L, 2);
         return lua_error(L);
@@ -281,8 +276,9 @@ int al_host_main(al_host *h, const char *module, const char *name, int *code, ch
     if (lua_pcall(h->L, 1, 1, 0) != LUA_OK) /* [task] */
         return keep_text(h, text);
     al_task_stop_after(call.task);
-    while (!al_task_over(call.task) && uv_run(h->loop, UV_RUN_DEFAULT))
-        ;
+    while (!al_task_over(call.task))
+        if (!uv_run(h->loop, UV_RUN_DEFAULT)) /* nothing is open that could still bring it */
+            al_task_deadlock(call.task);
     lua_pushcfunction(h->L, main_outcome);
     lua_insert(h->L, -2);
     lua_pushlightuserdata(h->L, &call);
@@ -315,11 +311,6 @@ int al_host_args(const al_host *h, char ***argv)
 {
     *argv = h->argv;
     return h->argc;
-}
-
-const char *al_host_helper_dir(const al_host *h)
-{
-    return h->helper_dir;
 }
 
 void al_host_report(al_host *h, const char *text)

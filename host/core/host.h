@@ -4,6 +4,7 @@
  * `require`. Host thread only, but where [any thread] is said. */
 #ifndef AL_CORE_HOST_H
 #define AL_CORE_HOST_H
+#include "base/buf.h"
 #include "base/err.h"
 #include "core/task.h"
 #include <lua.h>
@@ -38,7 +39,10 @@ lua_State *al_host_lua(al_host *host);
 void *al_host_data(al_host *host); /* options.data */
 bool al_host_closing(const al_host *host);
 int al_host_args(const al_host *host, char ***argv);
-const char *al_host_helper_dir(const al_host *host); /* NULL when the options gave none */
+/* Appends the path of one of our own programs ("engine", "jail"): in helper_dir, else in
+ * ../libexec/alisio or libexec/alisio beside the running program or library; never by PATH or the
+ * working folder. AL_ENOTFOUND names the places that were tried. */
+int al_host_helper(const al_host *host, const char *name, al_buf *out, al_err *err);
 
 /* A handle of a binding is open on the loop (or a worker still holds the host): the host is freed
  * only after as many drops as holds. Operations of al_op_wait count by themselves. */

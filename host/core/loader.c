@@ -2,8 +2,9 @@
  * nothing in a folder can take the place of a part of the host; ALISIO_ASSET_PATH is the way to
  * replace one. */
 #include "core/loader.h"
+#include "base/fs.h"
 #include "core/state.h"
-#include <errno.h>
+#include <fts.h>
 #include <lauxlib.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,7 +45,8 @@ static bool find(const char *name, al_asset *out)
     return false;
 }
 
-const char *al_asset_path(void)
+/* The folder in front of the assets, or NULL. */
+static const char *front_folder(void)
 {
     const char *path = getenv("ALISIO_ASSET_PATH");
 
@@ -58,32 +60,14 @@ static bool is_file(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static int read_file(const char *path, al_buf *out, al_err *err)
-{
-    char bytes[16384];
-    size_t n;
-    FILE *f = fopen(path, "rb");
-
-    if (!f)
-        return al_err_errno(err, errno, path);
-    while ((n = fread(bytes, 1, sizeof bytes, f)) > 0)
-        al_buf_add(out, bytes, n);
-    int failed = ferror(f);
-    fclose(f);
-    if (failed)
-        return al_err_set(err, AL_EIO, "io_error", path, "read failed");
-    return out->failed ? al_err_set(err, out->failed, "internal", path, "not enough memory")
-                       : AL_OK;
-}
-
 int al_asset_read(const char *name, al_buf *own, const char **bytes, size_t *size, al_err *err)
 {
     al_asset asset;
     char path[4096];
 
-    if (al_asset_path() && snprintf(path, sizeof path, "%s/%s", al_asset_path(), name) > 0 &&
+    if (front_folder() && snprintf(path, sizeof path, "%s/%s", front_folder(), name) > 0 &&
         is_file(path)) {
-        int rc = read_file(path, own, err);
+        int rc = al_fs_read(path, own, err);
         *bytes = own->data ? own->data : "";
         *size = own->len;
         return rc;
@@ -95,15 +79,39 @@ int al_asset_read(const char *name, al_buf *own, const char **bytes, size_t *siz
     return AL_OK;
 }
 
+int al_asset_list_front(const char *prefix, al_buf *names)
+{
+    static const char *const roots[] = { "lua", "stdlib", "vendor/assets" };
+    char paths[3][4096], *starts[4] = { paths[0], paths[1], paths[2], NULL };
+    size_t skip;
+    FTSENT *e;
+
+    if (!front_folder())
+        return AL_OK;
+    skip = strlen(front_folder()) + 1;
+    for (int i = 0; i < 3; i++)
+        snprintf(paths[i], sizeof paths[i], "%s/%s", front_folder(), roots[i]);
+    FTS *walk = fts_open(starts, FTS_LOGICAL | FTS_NOCHDIR, NULL);
+    while (walk && (e = fts_read(walk))) {
+        if (e->fts_name[0] == '.')
+            fts_set(walk, e, FTS_SKIP);
+        else if (e->fts_info == FTS_F && strncmp(e->fts_path + skip, prefix, strlen(prefix)) == 0)
+            al_buf_add(names, e->fts_path + skip, strlen(e->fts_path + skip) + 1);
+    }
+    if (walk)
+        fts_close(walk);
+    return names->failed;
+}
+
 /* ---- require ---- */
 
 int al_loader_chunk(lua_State *L, const char *name)
 {
     al_asset asset;
-    const char *path = lua_pushfstring(L, "%s/%s", al_asset_path() ? al_asset_path() : "", name);
+    const char *path = lua_pushfstring(L, "%s/%s", front_folder() ? front_folder() : "", name);
     int rc;
 
-    if (al_asset_path() && is_file(path)) {
+    if (front_folder() && is_file(path)) {
         rc = luaL_loadfilex(L, path, "t");
     } else if (find(name, &asset)) {
         const char *chunk = lua_pushfstring(L, "@%s", name); /* [path, chunk name] */
@@ -158,6 +166,15 @@ static void drop_working_folder(lua_State *L, const char *field, const char *var
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
+}
+
+void al_loader_add_path(lua_State *L, const char *dir)
+{
+    lua_getglobal(L, "package");
+    lua_getfield(L, -1, "path");
+    lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", dir, dir, lua_tostring(L, -1));
+    lua_setfield(L, -3, "path");
+    lua_pop(L, 2);
 }
 
 void al_loader_open(lua_State *L)

@@ -27,8 +27,12 @@ al_asset al_asset_at(size_t index); /* by name, ascending */
 /* The bytes of an asset, from ALISIO_ASSET_PATH when it is there: then they are read into `own`
  * (the caller's, initialized), else *bytes points into the binary. AL_ENOTFOUND, AL_EIO. */
 int al_asset_read(const char *name, al_buf *own, const char **bytes, size_t *size, al_err *err);
-const char *al_asset_path(void); /* ALISIO_ASSET_PATH, or NULL */
+/* Appends the names that begin with prefix in the folder of ALISIO_ASSET_PATH, each with a NUL, in
+ * no order. AL_ENOMEM. */
+int al_asset_list_front(const char *prefix, al_buf *names);
 
+/* Puts dir/?.lua and dir/?/init.lua in front of package.path. May raise. */
+void al_loader_add_path(lua_State *L, const char *dir);
 /* Loads asset `name` as a Lua chunk (text only), which it pushes; or pushes nothing and answers
  * AL_ENOTFOUND. Raises when it does not compile. */
 int al_loader_chunk(lua_State *L, const char *name);

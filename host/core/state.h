@@ -51,7 +51,8 @@ void al_task_cancel_all(al_host *host);
 void al_task_end(al_host *host); /* closes its handles */
 bool al_task_over(const al_task *task);
 void al_task_stop_after(al_task *task); /* uv_stop when it is over */
-/* [message] → [message and where the task at index stands, or failed]; may raise */
+void al_task_deadlock(al_task *task);   /* its wait raises */
+/* [message] → [message and where the task at index, which is over, failed]; may raise */
 void al_task_traceback(lua_State *L, int index);
 /* post.c */
 int al_post_init(al_host *host); /* 0 or an error of libuv */

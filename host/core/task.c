@@ -27,7 +27,13 @@ typedef enum task_state {
     TASK_OVER
 } task_state;
 
-typedef enum wake_kind { WAKE_VALUES, WAKE_ERROR, WAKE_NO_MEMORY, WAKE_CANCELLED } wake_kind;
+typedef enum wake_kind {
+    WAKE_VALUES,
+    WAKE_ERROR, /* its message is the value */
+    WAKE_NO_MEMORY,
+    WAKE_CANCELLED,
+    WAKE_DEADLOCK
+} wake_kind;
 
 struct al_task {
     al_host *host;
@@ -50,11 +56,18 @@ struct al_task {
     al_task *next_ready, *next_late;
 };
 
-struct al_waiting { /* a task waiting for another's end */
-    al_op op;
+struct al_waiting { /* one of the ends that an end_op waits for */
+    struct end_op *owner;
     al_task *target;
-    al_waiting *next;
+    al_waiting *next; /* of the same target */
 };
+
+typedef struct end_op { /* a task waiting for the first end among others */
+    al_op op;
+    al_push push; /* with the target that ended */
+    int count;
+    al_waiting nodes[];
+} end_op;
 
 static void drain(uv_idle_t *handle);
 
@@ -93,6 +106,8 @@ static void late_remove(al_task *t)
         h->late_first = t->next_late;
     if (h->late_last == t)
         h->late_last = before;
+    if (!h->late_first)
+        uv_timer_stop(&h->reaper);
 }
 
 static void unlink_task(al_task *t)
@@ -142,6 +157,18 @@ int al_task_outcome(lua_State *L, al_task *t, int *nresults)
     return !t->failed;
 }
 
+/* Takes the nodes of an operation off their targets. */
+static void end_op_unlink(end_op *e)
+{
+    for (int i = 0; i < e->count; i++) {
+        al_waiting *w = &e->nodes[i], **at = &w->target->waiters;
+        while (*at && *at != w)
+            at = &(*at)->next;
+        if (*at)
+            *at = w->next;
+    }
+}
+
 /* The task is over, with nvalues on top of its coroutine or with the fixed error why. */
 static void finish(al_task *t, bool failed, int nvalues, const char *why)
 {
@@ -153,9 +180,10 @@ static void finish(al_task *t, bool failed, int nvalues, const char *why)
     t->why = why;
     unlink_task(t);
     while ((w = t->waiters)) {
-        t->waiters = w->next;
-        al_op_done(&w->op, push_outcome, t);
-        free(w);
+        end_op *e = w->owner;
+        end_op_unlink(e);
+        al_op_done(&e->op, e->push, t);
+        free(e);
     }
     if (failed && !t->heard && !t->cancelled)
         h->unheard = true;
@@ -295,6 +323,8 @@ static bool in_close(lua_State *L)
     al_host *h = al_host_of(L);
     lua_Debug at, caller;
 
+    if (!lua_checkstack(L, 1))
+        return false;
     for (int level = 0; lua_getstack(L, level, &at); level++) {
         lua_getinfo(L, "n", &at);
         if (strcmp(at.namewhat, "metamethod") == 0 && strcmp(at.name, "close") == 0)
@@ -312,13 +342,13 @@ static bool in_close(lua_State *L)
     return false;
 }
 
-/* Ends the wait of a task with the error "cancelled". The operation still comes to its end. */
-static void interrupt(al_task *t)
+/* Ends the wait of a task with an error. The operation still comes to its end. */
+static void interrupt(al_task *t, wake_kind why)
 {
     al_op *op = t->op;
 
     t->op = NULL;
-    t->wake = WAKE_CANCELLED;
+    t->wake = why;
     t->nvalues = 0;
     enqueue(t, TASK_READY);
     if (op->cancel)
@@ -335,7 +365,7 @@ static void reap(uv_timer_t *timer)
         late_remove(t);
         t->late = true;
         if (t->state == TASK_WAITING)
-            interrupt(t);
+            interrupt(t, WAKE_CANCELLED);
     }
     if (h->late_first)
         uv_timer_start(timer, reap, h->late_first->deadline - now, 0);
@@ -402,6 +432,8 @@ static int wait_end(lua_State *L, int status, lua_KContext context)
 
     switch (t->wake) {
     case WAKE_CANCELLED: return raise_cancelled(L, t);
+    case WAKE_DEADLOCK:
+        return luaL_error(L, "deadlock: this waits for something that can no longer come");
     case WAKE_NO_MEMORY: return luaL_error(L, "not enough memory");
     case WAKE_ERROR: return lua_error(L);
     case WAKE_VALUES: break;
@@ -472,44 +504,89 @@ void al_task_cancel(al_task *t)
     if (t->state == TASK_OVER || t->cancelled)
         return;
     t->cancelled = true;
-    if (t->state == TASK_WAITING) {
-        interrupt(t);
-    } else if (t->state == TASK_READY) { /* what its wait has brought is dropped */
+    if (t->state != TASK_WAITING && t->state != TASK_READY)
+        return;
+    if (in_close(t->co)) { /* the handler goes on, within its second */
+        tell(t);
+    } else if (t->state == TASK_WAITING) {
+        interrupt(t, WAKE_CANCELLED);
+    } else { /* what its wait has brought is dropped */
         lua_pop(t->co, t->nvalues);
         t->nvalues = 0;
         t->wake = WAKE_CANCELLED;
     }
 }
 
-static void wait_cancel(al_op *op)
+static void end_op_cancel(al_op *op)
 {
-    al_waiting *w = (al_waiting *)op; /* op is the first member */
-    al_waiting **at = &w->target->waiters;
+    end_op *e = (end_op *)op; /* op is the first member */
 
-    while (*at != w)
-        at = &(*at)->next;
-    *at = w->next;
+    end_op_unlink(e);
     al_op_done(op, NULL, NULL);
-    free(w);
+    free(e);
 }
 
-int al_task_wait(lua_State *L, al_task *target)
+/* Waits for the first end of the count tasks from index on. */
+static int wait_for_end(lua_State *L, int index, int count, al_push push)
 {
     al_task *t = al_task_check(L);
-    al_waiting *w, **at = &target->waiters;
+    end_op *e = al_mem_zero(sizeof *e + (size_t)count * sizeof *e->nodes);
 
-    if (target == t)
-        return luaL_error(L, "a task cannot wait for itself");
-    if (target->state == TASK_OVER)
-        return push_outcome(L, target);
-    w = al_mem_zero(sizeof *w);
-    if (!w)
+    if (!e)
         return luaL_error(L, "not enough memory");
-    w->target = target;
-    while (*at)
-        at = &(*at)->next;
-    *at = w;
-    return al_op_wait(L, t, &w->op, wait_cancel);
+    e->push = push;
+    for (; e->count < count; e->count++) {
+        al_waiting *w = &e->nodes[e->count];
+        w->owner = e;
+        w->target = *(al_task **)lua_touserdata(L, index + e->count);
+        al_waiting **at = &w->target->waiters;
+        while (*at)
+            at = &(*at)->next;
+        *at = w;
+    }
+    return al_op_wait(L, t, &e->op, end_op_cancel);
+}
+
+static al_task *check_other(lua_State *L, int index)
+{
+    al_task *t = al_task_to(L, index);
+
+    luaL_argcheck(L, t != al_host_of(L)->running, index, "a task cannot wait for itself");
+    return t;
+}
+
+int al_task_wait(lua_State *L)
+{
+    al_task *target = check_other(L, 1);
+
+    lua_settop(L, 1);
+    if (target->state != TASK_OVER)
+        return wait_for_end(L, 1, 1, push_outcome);
+    al_task_check(L);
+    return push_outcome(L, target);
+}
+
+static int push_task(lua_State *L, void *arg)
+{
+    al_task *t = arg;
+
+    lua_rawgetp(L, LUA_REGISTRYINDEX, (void *)&t->host->tasks);
+    lua_rawgetp(L, -1, t->co);
+    return 1;
+}
+
+int al_task_wait_any(lua_State *L)
+{
+    int count = lua_gettop(L);
+
+    luaL_argcheck(L, count > 0, 1, "a task expected");
+    for (int i = 1; i <= count; i++)
+        if (check_other(L, i)->state == TASK_OVER) {
+            al_task_check(L);
+            lua_settop(L, i);
+            return 1;
+        }
+    return wait_for_end(L, 1, count, push_task);
 }
 
 al_task *al_task_to(lua_State *L, int index)
@@ -575,6 +652,12 @@ bool al_task_over(const al_task *t)
     return t->state == TASK_OVER;
 }
 
+void al_task_deadlock(al_task *t)
+{
+    if (t->state == TASK_WAITING)
+        interrupt(t, WAKE_DEADLOCK);
+}
+
 void al_task_stop_after(al_task *t)
 {
     t->stops_loop = true;
@@ -583,11 +666,7 @@ void al_task_stop_after(al_task *t)
 
 void al_task_traceback(lua_State *L, int index) /* [message] → [text] */
 {
-    al_task *t = al_task_to(L, index);
-
-    if (t->state != TASK_OVER)
-        luaL_traceback(L, t->co, lua_tostring(L, -1), 0);
-    else if (lua_getiuservalue(L, index, UV_TRACEBACK) != LUA_TSTRING) {
+    if (lua_getiuservalue(L, index, UV_TRACEBACK) != LUA_TSTRING) {
         lua_pop(L, 1);
         return;
     }
@@ -595,6 +674,22 @@ void al_task_traceback(lua_State *L, int index) /* [message] → [text] */
 }
 
 /* ---- Beginning and end ---- */
+
+static void report(lua_State *L, al_host *h) /* [text] → [] */
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, (void *)&h->report);
+    lua_pushvalue(L, -2);
+    if (!lua_isfunction(L, -2) || lua_pcall(L, 1, 0, 0) != LUA_OK)
+        al_host_report(h, lua_tostring(L, -1));
+    lua_settop(L, 0);
+}
+
+int al_task_on_error(lua_State *L) /* (fn or nil) */
+{
+    lua_settop(L, 1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, (void *)&al_host_of(L)->report);
+    return 0;
+}
 
 static int l_gc(lua_State *L)
 {
@@ -606,12 +701,10 @@ static int l_gc(lua_State *L)
     if (t->state != TASK_OVER && t->co) /* the state is closed under it, by os.exit */
         unlink_task(t);
     if (t->failed && !t->heard && !t->cancelled) {
-        t->heard = true;
-        if (lua_getiuservalue(L, 1, UV_TRACEBACK) != LUA_TSTRING) {
-            int n;
-            al_task_outcome(L, t, &n);
-        }
-        al_host_report(t->host, lua_tostring(L, -1));
+        int n;
+        al_task_outcome(L, t, &n);
+        al_task_traceback(L, 1);
+        report(L, t->host);
     }
     t->co = NULL;
     release(t);

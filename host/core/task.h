@@ -52,10 +52,13 @@ void al_op_done(al_op *op, al_push push, void *arg);
  * queued. May raise; raises once the host closes. The pointer lives as long as the pushed value. */
 al_task *al_task_spawn(lua_State *L, int nargs);
 void al_task_cancel(al_task *task); /* no-op on one that is over. Never raises, never resumes */
-/* What a binding returns to wait for the task's end: true and its results, or nil and its error. */
-int al_task_wait(lua_State *L, al_task *target);
+/* Functions Lua may call. (task) → true and its results, or nil and its error; once it is over. */
+int al_task_wait(lua_State *L);
+int al_task_wait_any(lua_State *L); /* (task…) → the first that is over */
 al_task *al_task_to(lua_State *L, int index); /* luaL_checkudata */
 void al_task_push_current(lua_State *L);      /* the running task, or nil */
+/* A function Lua may call: (fn), what gets the text of errors that nobody waited for, or nil. */
+int al_task_on_error(lua_State *L);
 /* Once the task is over: 1 and its results, or 0 and its error, on L; -1 while it runs. Raises only
  * for want of memory. Counts as having waited for it. */
 int al_task_outcome(lua_State *L, al_task *task, int *nresults);

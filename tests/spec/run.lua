@@ -12,6 +12,10 @@ local MOST_FAILURES = 20000
 -- One round for each allocation of the body. Under a failure the body may fail as it likes.
 local function torture(body)
   body() -- modules it requires are loaded after this
+  task.on_error(function() end)
+  local _ <close> = setmetatable({}, { __close = function()
+    task.on_error(nil)
+  end })
   for _, of in ipairs { "lua", "c" } do
     for n = 1, MOST_FAILURES do
       hooks.fail(of, n)

@@ -1,4 +1,5 @@
---- The files inside the program, by their path in the repository.
+--- The files inside the program, by their path in the repository. A folder in ALISIO_ASSET_PATH
+--- stands in front of them, file by file.
 local host = require "host.asset"
 local M = {}
 
@@ -15,7 +16,15 @@ end
 ---@param prefix string
 ---@return string[]
 function M.list(prefix)
-  return host.list(prefix)
+  local names, seen = {}, {}
+  for _, name in ipairs(host.list(prefix)) do
+    if not seen[name] then
+      seen[name] = true
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names)
+  return names
 end
 
 --- The SHA-256 of a file, of what `read` would return.

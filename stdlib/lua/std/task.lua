@@ -24,6 +24,13 @@ function M.current()
   return host.current()
 end
 
+--- Sets what gets the errors of tasks that no one waited for: their text, with a traceback. Without
+--- it they are written to standard error.
+---@param fn fun(text: string)?
+function M.on_error(fn)
+  host.on_error(fn)
+end
+
 --- Waits. Zero lets the other tasks that are ready run first.
 ---@async
 ---@param ms integer milliseconds
@@ -46,11 +53,8 @@ function Crew:spawn(fn, ...)
 end
 
 function Crew:cancel()
-  local me = host.current()
   for _, task in ipairs(self) do
-    if task ~= me then
-      task:cancel()
-    end
+    task:cancel()
   end
 end
 
@@ -61,13 +65,23 @@ function Crew:__close()
   end
 end
 
--- Waits for all; a task that raised makes the caller raise the same.
-function Crew:wait()
-  local raised
-  for _, task in ipairs(self) do
+-- Waits until all are over. When one raised, or `stop` says so after an end, the others are
+-- cancelled; what was raised is raised here.
+function Crew:wait(stop)
+  local open, raised = { table.unpack(self) }, nil
+  while open[1] do
+    local task = host.wait_any(table.unpack(open))
+    for i = #open, 1, -1 do
+      if open[i] == task then
+        table.remove(open, i)
+      end
+    end
     local ok, err = task:wait()
     if not ok and err ~= "cancelled" then
       raised = raised or err
+    end
+    if raised or stop() then
+      self:cancel()
     end
   end
   if raised then
@@ -93,18 +107,12 @@ function M.map(list, fn, opts)
   local crew <close> = new_crew()
   local following = 1
   local function work()
-    local _ <close> = setmetatable({}, { __close = function(_, err)
-      if err then
-        crew:cancel()
-      end
-    end })
-    while following <= count do
+    while following <= count and not failure do
       local i = following
       following = i + 1
       local value, err, id = fn(list[i])
       if value == nil and err ~= nil then
         failure = failure or { err, id }
-        crew:cancel()
         return
       end
       results[i] = value
@@ -113,7 +121,9 @@ function M.map(list, fn, opts)
   for _ = 1, math.min(limit, count) do
     crew:spawn(work)
   end
-  crew:wait()
+  crew:wait(function()
+    return failure
+  end)
   if failure then
     return nil, failure[1], failure[2]
   end
@@ -146,14 +156,13 @@ function M.race(fns)
   local first
   for _, fn in ipairs(fns) do
     crew:spawn(function()
-      local _ <close> = setmetatable({}, { __close = function()
-        crew:cancel()
-      end })
       local results = table.pack(fn())
       first = first or results
     end)
   end
-  crew:wait()
+  crew:wait(function()
+    return first
+  end)
   return table.unpack(first, 1, first.n)
 end
 
