@@ -54,7 +54,7 @@ al_task *al_task_spawn(lua_State *L, int nargs);
 void al_task_cancel(al_task *task); /* no-op on one that is over. Never raises, never resumes */
 /* Functions Lua may call. (task) → true and its results, or nil and its error; once it is over. */
 int al_task_wait(lua_State *L);
-int al_task_wait_any(lua_State *L); /* (task…) → the first that is over */
+int al_task_wait_any(lua_State *L);           /* (task…) → the first that is over */
 al_task *al_task_to(lua_State *L, int index); /* luaL_checkudata */
 void al_task_push_current(lua_State *L);      /* the running task, or nil */
 /* A function Lua may call: (fn), what gets the text of errors that nobody waited for, or nil. */

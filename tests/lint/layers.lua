@@ -27,7 +27,7 @@ for name in ([[
   assert ctype errno fenv float inttypes limits locale math setjmp signal stdalign stdarg stdatomic stdbool stddef
   stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
   dirent dlfcn fcntl fnmatch getopt grp langinfo libgen netdb poll pthread pwd regex sched semaphore spawn
-  strings termios unistd syscall endian features elf
+  strings termios unistd syscall endian features elf fts link
 ]]):gmatch "%S+" do
   SYSTEM[name .. ".h"] = true
 end

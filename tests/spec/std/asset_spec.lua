@@ -28,9 +28,9 @@ describe("std.asset", function()
   end)
 
   it("knows the SHA-256 of what it reads", function()
-    local artifact = require "std.artifact"
     local name = "stdlib/lua/std/asset.lua"
-    assert.equal(artifact.digest_bytes(asset.read(name)), asset.sha256(name))
+    local openssl <close> = assert(io.popen("openssl dgst -sha256 -r " .. name))
+    assert.equal(openssl:read(64), asset.sha256(name))
     local hex, _, id = asset.sha256 "no/such"
     assert.is_nil(hex)
     assert.equal("not_found", id)

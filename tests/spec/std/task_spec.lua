@@ -143,12 +143,13 @@ describe("std.task", function()
     end)
 
     it("does not hear what somebody waits for, before or after, nor a cancel", function()
-      local late = task.spawn(error, "late", 0)
-      task.spawn(error, "heard", 0):wait()
-      cancelled_task(task.sleep, 1000)
-      task.sleep(1)
-      late:wait()
-      late = nil
+      do
+        local late = task.spawn(error, "late", 0)
+        task.spawn(error, "heard", 0):wait()
+        cancelled_task(task.sleep, 1000)
+        task.sleep(1)
+        late:wait()
+      end
       collectgarbage()
       assert.are.same({}, heard)
     end)
