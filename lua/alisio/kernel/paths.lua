@@ -1,5 +1,4 @@
 --- Where things lie: the two folders of the program, and the folders of a session below the state.
-local artifact = require "std.artifact"
 local fs = require "std.fs"
 local path = require "std.path"
 
@@ -42,7 +41,7 @@ end
 ---@param cwd string  real path
 ---@return string
 function M.workspace(cwd)
-  return path.slug(path.basename(cwd), 24) .. "-" .. artifact.digest_bytes(cwd):sub(1, 12)
+  return path.slug(path.basename(cwd), 24) .. "-" .. require("std.artifact").digest_bytes(cwd):sub(1, 12)
 end
 
 ---@class alisio.SessionFolders

@@ -5,9 +5,7 @@ local json = require "std.json"
 local log = require "std.log"
 local path = require "std.path"
 local term = require "std.term"
-local config_module = require "alisio.kernel.config"
 local paths = require "alisio.kernel.paths"
-local store_module = require "alisio.kernel.store"
 local words = require "alisio.kernel.words"
 local text = require "alisio.ui.cli.lib.text"
 
@@ -67,7 +65,7 @@ function Context:config()
     if args["read-only"] then
       flags.permission = "read-only"
     end
-    local config, message, id, fields = config_module.load {
+    local config, message, id, fields = require("alisio.kernel.config").load {
       config_dir = self.config_dir,
       config_file = args.config and path.absolute(args.config, fs.cwd()),
       state_dir = self.state_dir,
@@ -92,7 +90,7 @@ end
 function Context:store()
   if not self.opened_store then
     local file = self.args.db and path.basename(self.args.db)
-    local store, message, id, fields = store_module.open(self.state_dir, { file = file })
+    local store, message, id, fields = require("alisio.kernel.store").open(self.state_dir, { file = file })
     if not store then
       return nil, message, id, fields
     end
