@@ -1,0 +1,167 @@
+/* From text to cell. The common numbers (up to 15 significant digits and small exponents) are made
+ * with one rounding of exact values; what is longer is compared, digit for digit, with the shortest
+ * text of the double it would become. */
+#include "data/cell.h"
+#include "base/num.h"
+#include <math.h>
+#include <string.h>
+
+#define SURE_DIGITS 15 /* no two decimals with so few digits are the same double */
+#define MOST_DIGITS 17 /* no shortest text has more */
+#define MAX_POWER   22 /* 10^22 is the largest power of ten that a double holds */
+
+static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+
+/* A decimal as written: 0.d1d2d3… × 10^point, with zeros at both ends of the digits dropped. */
+struct decimal {
+    char digits[MOST_DIGITS];
+    int n; /* MOST_DIGITS + 1: there are more */
+    int64_t point;
+};
+
+static inline bool is_digit(char c)
+{
+    return (unsigned char)(c - '0') < 10;
+}
+
+/* text is a number as the grammar of al_cell_parse has it. */
+static void read_decimal(struct decimal *d, const char *text, size_t len)
+{
+    const char *p = text + (*text == '-'), *end = text + len;
+    int64_t exponent = 0, before = 0, zeros = 0;
+    bool fraction = false, down;
+
+    d->n = 0;
+    for (; p < end && (is_digit(*p) || *p == '.'); p++) {
+        if (*p == '.') {
+            fraction = true;
+            continue;
+        }
+        if (d->n == 0 && *p == '0') {
+            before -= fraction;
+            continue;
+        }
+        before += !fraction;
+        if (*p == '0') {
+            zeros++;
+            continue;
+        }
+        for (; zeros > 0 && d->n <= MOST_DIGITS; zeros--) {
+            if (d->n < MOST_DIGITS)
+                d->digits[d->n] = '0';
+            d->n++;
+        }
+        zeros = 0;
+        if (d->n < MOST_DIGITS)
+            d->digits[d->n] = *p;
+        d->n += d->n <= MOST_DIGITS;
+    }
+    if (p < end) {
+        p++;
+        down = *p == '-';
+        p += *p == '-' || *p == '+';
+        for (; p < end; p++)
+            if (exponent < INT32_MAX)
+                exponent = exponent * 10 + (*p - '0');
+        exponent = down ? -exponent : exponent;
+    }
+    d->point = before + exponent;
+}
+
+/* Whether the shortest text of v has the digits and the magnitude of text. */
+static bool keeps_digits(const char *text, size_t len, double v)
+{
+    struct decimal written, stored;
+    char shortest[32];
+
+    if (!isfinite(v))
+        return false;
+    read_decimal(&written, text, len);
+    if (written.n == 0 || v == 0)
+        return written.n == 0 && v == 0;
+    if (written.n > MOST_DIGITS)
+        return false;
+    read_decimal(&stored, shortest, al_num_shortest(v, shortest));
+    return written.n == stored.n && written.point == stored.point &&
+           memcmp(written.digits, stored.digits, (size_t)written.n) == 0;
+}
+
+/* Digits from p on into *mantissa, which is right while it has at most 19 of them. */
+static inline const char *take_digits(const char *p, const char *end, uint64_t *mantissa)
+{
+    uint64_t m = *mantissa;
+
+    while (p < end && is_digit(*p))
+        m = m * 10 + (uint64_t)(*p++ - '0');
+    *mantissa = m;
+    return p;
+}
+
+static bool integer(al_cell *cell, uint64_t mantissa, long digits, bool negative)
+{
+    if (digits > 16 || mantissa > AL_CELL_MAX_INTEGER || (negative && mantissa == 0))
+        return false;
+    *cell = al_cell_integer(negative ? -(int64_t)mantissa : (int64_t)mantissa);
+    return true;
+}
+
+/* text begins with a digit or a minus. */
+static bool number(al_cell *cell, const char *text, size_t len)
+{
+    const char *p = text, *end = text + len, *from;
+    bool negative = *p == '-';
+    uint64_t mantissa = 0;
+    long digits, exponent = 0, written = 0;
+    double v;
+
+    p += negative;
+    from = p;
+    p = take_digits(p, end, &mantissa);
+    digits = (long)(p - from);
+    if (digits == 0 || (*from == '0' && digits > 1))
+        return false;
+    if (p == end)
+        return integer(cell, mantissa, digits, negative);
+    if (*p == '.') {
+        from = ++p;
+        p = take_digits(p, end, &mantissa);
+        if (p == from)
+            return false;
+        exponent = (long)(from - p);
+        digits -= exponent;
+    }
+    if (p < end && (*p == 'e' || *p == 'E')) {
+        bool down = ++p < end && *p == '-';
+
+        p += p < end && (*p == '-' || *p == '+');
+        from = p;
+        for (; p < end && is_digit(*p); p++)
+            written = written < 100000 ? written * 10 + (*p - '0') : written;
+        if (p == from)
+            return false;
+        exponent += down ? -written : written;
+    }
+    if (p != end)
+        return false;
+    if (digits <= SURE_DIGITS && exponent >= -MAX_POWER && exponent <= MAX_POWER) {
+        v = (double)mantissa;
+        v = exponent < 0 ? v / powers[-exponent] : v * powers[exponent];
+        v = negative ? -v : v;
+    } else {
+        v = al_num_parse(text, len);
+        if (!keeps_digits(text, len, v))
+            return false;
+    }
+    *cell = al_cell_real(v);
+    return true;
+}
+
+void al_cell_parse(al_cell *cell, const char *text, size_t len)
+{
+    if (len == 0)
+        *cell = al_cell_null();
+    else if (!(is_digit(*text) || *text == '-') || !number(cell, text, len))
+        *cell = al_cell_text(text, len);
+}

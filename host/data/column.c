@@ -1,0 +1,317 @@
+/* Statistics of a column and the hint of its type. */
+#include "data/column.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/num.h"
+#include "base/utf8.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char ellipsis[] = "\xE2\x80\xA6";
+
+/* Appends text, cut at max bytes and marked when it is longer. */
+static int add_cut(al_buf *out, const char *text, size_t len, size_t max)
+{
+    size_t keep = al_utf8_cut(text, len, max);
+
+    al_buf_add(out, text, keep);
+    return keep < len ? al_buf_str(out, ellipsis) : out->failed;
+}
+
+int al_column_open(al_column *c, const char *name, const char *label, size_t len)
+{
+    al_buf b;
+
+    memset(c, 0, sizeof *c);
+    snprintf(c->name, sizeof c->name, "%s", name);
+    al_buf_init(&b, 0);
+    if (add_cut(&b, label, len, AL_COLUMN_LABEL) == AL_OK)
+        c->label = al_buf_steal(&b);
+    al_buf_free(&b);
+    return c->label ? al_values_open(&c->values) : AL_ENOMEM;
+}
+
+void al_column_close(al_column *c)
+{
+    free(c->label);
+    al_values_close(c->values);
+    memset(c, 0, sizeof *c);
+}
+
+static inline void add_to(al_sum *s, double v)
+{
+    double t = s->sum + v;
+
+    s->rest += fabs(s->sum) >= fabs(v) ? (s->sum - t) + v : (v - t) + s->sum;
+    s->sum = t;
+}
+
+static void add_number(al_column *c, const al_cell *cell, double v)
+{
+    if (c->numbers == 0 || al_cell_compare(cell, &c->least) < 0)
+        c->least = *cell;
+    if (c->numbers == 0 || al_cell_compare(cell, &c->most) > 0)
+        c->most = *cell;
+    add_to(&c->segment, v);
+    c->numbers++;
+}
+
+/* The first eight bytes in an order that is theirs; missing ones are zeros. */
+static inline uint64_t key_of(const char *text, size_t len)
+{
+    uint64_t key = 0;
+
+    memcpy(&key, text, len < 8 ? len : 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    key = __builtin_bswap64(key);
+#endif
+    return key;
+}
+
+/* Compares the beginnings. Where they are equal and one text goes on, that one is larger; how two
+ * that both go on differ does not show. */
+static int compare_beginning(const char *text, uint32_t len, const char *kept, uint32_t kept_len)
+{
+    uint32_t a = len < AL_COLUMN_SHOWN + 1 ? len : AL_COLUMN_SHOWN + 1;
+    uint32_t n = a < kept_len ? a : kept_len;
+    int order = memcmp(text, kept, n < AL_COLUMN_SHOWN ? n : AL_COLUMN_SHOWN);
+
+    return order ? order : (a > kept_len) - (a < kept_len);
+}
+
+static void keep_beginning(char *kept, uint32_t *kept_len, const al_cell *cell)
+{
+    uint32_t n = cell->len < AL_COLUMN_SHOWN ? cell->len : AL_COLUMN_SHOWN;
+
+    memcpy(kept, cell->text, n);
+    kept[n] = '\0';
+    *kept_len = cell->len < AL_COLUMN_SHOWN + 1 ? cell->len : AL_COLUMN_SHOWN + 1;
+}
+
+static bool digits_without_letters(const char *text, size_t len)
+{
+    bool digit = false;
+
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        if ((unsigned char)((c | 0x20) - 'a') < 26)
+            return false;
+        digit = digit || (unsigned char)(c - '0') < 10;
+    }
+    return digit;
+}
+
+static void add_text(al_column *c, const al_cell *cell)
+{
+    uint64_t key = key_of(cell->text, cell->len);
+
+    if (c->texts == 0 ||
+        (key <= c->least_key &&
+         compare_beginning(cell->text, cell->len, c->text_least, c->least_len) < 0)) {
+        keep_beginning(c->text_least, &c->least_len, cell);
+        c->least_key = key;
+    }
+    if (c->texts == 0 || (key >= c->most_key && compare_beginning(cell->text, cell->len,
+                                                                  c->text_most, c->most_len) > 0)) {
+        keep_beginning(c->text_most, &c->most_len, cell);
+        c->most_key = key;
+    }
+    c->fallback_texts += digits_without_letters(cell->text, cell->len);
+    c->texts++;
+}
+
+static bool two_digits(const char *p, int least, int most)
+{
+    int v;
+
+    if ((unsigned char)(p[0] - '0') > 9 || (unsigned char)(p[1] - '0') > 9)
+        return false;
+    v = (p[0] - '0') * 10 + (p[1] - '0');
+    return v >= least && v <= most;
+}
+
+static int days_of(int year, int month)
+{
+    static const signed char days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+    return days[month - 1] + (month == 2 && leap);
+}
+
+/* Z, +HH, +HHMM or +HH:MM, or nothing. */
+static bool is_zone(const char *p, size_t len)
+{
+    if (len == 0 || (len == 1 && *p == 'Z'))
+        return true;
+    if ((*p != '+' && *p != '-') || len < 3 || !two_digits(p + 1, 0, 23))
+        return false;
+    if (len == 6)
+        return p[3] == ':' && two_digits(p + 4, 0, 59);
+    return len == 3 || (len == 5 && two_digits(p + 3, 0, 59));
+}
+
+bool al_column_is_date(const char *p, size_t len)
+{
+    const char *end = p + len;
+    int year, month;
+
+    if (len < 10 || !two_digits(p, 0, 99) || !two_digits(p + 2, 0, 99) || p[4] != '-' ||
+        !two_digits(p + 5, 1, 12) || p[7] != '-')
+        return false;
+    year = (p[0] - '0') * 1000 + (p[1] - '0') * 100 + (p[2] - '0') * 10 + (p[3] - '0');
+    month = (p[5] - '0') * 10 + (p[6] - '0');
+    if (!two_digits(p + 8, 1, days_of(year, month)))
+        return false;
+    if (len == 10)
+        return true;
+    p += 10;
+    if ((*p != 'T' && *p != ' ') || end - p < 6 || !two_digits(p + 1, 0, 23) || p[3] != ':' ||
+        !two_digits(p + 4, 0, 59))
+        return false;
+    p += 6;
+    if (end - p >= 3 && *p == ':') {
+        if (!two_digits(p + 1, 0, 60))
+            return false;
+        p += 3;
+        if (end - p >= 2 && (*p == '.' || *p == ',') && (unsigned char)(p[1] - '0') < 10)
+            for (p++; p < end && (unsigned char)(*p - '0') < 10;)
+                p++;
+    }
+    return is_zone(p, (size_t)(end - p));
+}
+
+static bool is_boolean(const char *text, size_t len)
+{
+    return (len == 4 && strncasecmp(text, "true", 4) == 0) ||
+           (len == 5 && strncasecmp(text, "false", 5) == 0);
+}
+
+static void add_hint(al_column *c, const al_cell *cell)
+{
+    if (cell->kind == AL_CELL_INTEGER)
+        c->hint_integers++;
+    else if (cell->kind == AL_CELL_REAL)
+        c->hint_reals++;
+    else if (cell->kind == AL_CELL_TEXT && al_column_is_date(cell->text, cell->len))
+        c->hint_dates++;
+    else if (cell->kind == AL_CELL_TEXT && is_boolean(cell->text, cell->len))
+        c->hint_booleans++;
+    else if (cell->kind == AL_CELL_TEXT)
+        c->hint_texts++;
+    c->hint_rows++;
+}
+
+int al_column_add(al_column *c, const al_cell *cells, size_t n, size_t stride)
+{
+    const al_cell *cell = cells;
+
+    for (size_t i = 0; i < n && c->hint_rows < AL_COLUMN_HINT_ROWS; i++)
+        add_hint(c, &cells[i * stride]);
+    for (size_t i = 0; i < n; i++, cell += stride)
+        switch (cell->kind) {
+        case AL_CELL_NULL: c->nulls++; break;
+        case AL_CELL_INTEGER: add_number(c, cell, (double)cell->integer); break;
+        case AL_CELL_REAL: add_number(c, cell, cell->real); break;
+        default: add_text(c, cell); break;
+        }
+    return al_values_add(c->values, cells, n, stride);
+}
+
+void al_column_segment(al_column *c)
+{
+    add_to(&c->total, c->segment.sum);
+    c->total.rest += c->segment.rest;
+    c->segment = (al_sum){ 0, 0 };
+}
+
+const char *al_column_type(const al_column *c)
+{
+    uint64_t numbers = c->hint_integers + c->hint_reals;
+    uint64_t all = numbers + c->hint_dates + c->hint_booleans + c->hint_texts;
+
+    if (all == 0)
+        return "text";
+    if (numbers == all)
+        return c->hint_reals ? "real" : "integer";
+    if (c->hint_dates == all)
+        return "date";
+    return c->hint_booleans == all ? "boolean" : "text";
+}
+
+bool al_column_mean(const al_column *c, double *mean)
+{
+    *mean = c->numbers ? (c->total.sum + c->total.rest) / (double)c->numbers : 0;
+    return c->numbers && isfinite(*mean);
+}
+
+uint64_t al_column_fallbacks(const al_column *c)
+{
+    if (c->numbers)
+        return c->texts;
+    return strcmp(al_column_type(c), "text") == 0 ? c->fallback_texts : 0;
+}
+
+static int add_shown(al_buf *out, const al_cell *cell)
+{
+    char number[32];
+
+    switch (cell->kind) {
+    case AL_CELL_INTEGER: return al_buf_printf(out, "%lld", (long long)cell->integer);
+    case AL_CELL_REAL: return al_buf_add(out, number, al_num_shortest(cell->real, number));
+    default: return add_cut(out, cell->text, cell->len, AL_COLUMN_SHOWN);
+    }
+}
+
+static bool extreme(const al_column *c, const al_cell *number, const char *text, uint32_t len,
+                    al_buf *out)
+{
+    if (c->numbers && c->numbers >= c->texts)
+        return add_shown(out, number) == AL_OK;
+    if (!c->texts)
+        return false;
+    if (len <= AL_COLUMN_SHOWN)
+        return al_buf_add(out, text, len) == AL_OK;
+    al_buf_add(out, text, al_utf8_valid(text, AL_COLUMN_SHOWN)); /* whole characters of it */
+    return al_buf_str(out, ellipsis) == AL_OK;
+}
+
+bool al_column_min(const al_column *c, al_buf *out)
+{
+    return extreme(c, &c->least, c->text_least, c->least_len, out);
+}
+
+bool al_column_max(const al_column *c, al_buf *out)
+{
+    return extreme(c, &c->most, c->text_most, c->most_len, out);
+}
+
+int al_column_top_json(const al_column *c, al_buf *out)
+{
+    al_value_count top[AL_COLUMN_TOP];
+    size_t n = al_values_top(c->values, top, AL_COLUMN_TOP);
+    al_json_out o;
+    al_buf shown;
+
+    al_buf_init(&shown, 0);
+    al_json_out_init(&o, out);
+    al_json_begin_array(&o);
+    for (size_t i = 0; i < n; i++) {
+        al_buf_clear(&shown);
+        add_shown(&shown, &top[i].value);
+        al_json_begin_object(&o);
+        al_json_key(&o, "value");
+        al_json_string(&o, shown.data, shown.len);
+        al_json_key(&o, "count");
+        al_json_int(&o, (int64_t)top[i].count);
+        al_json_end_object(&o);
+    }
+    al_json_end_array(&o);
+    if (shown.failed)
+        out->failed = shown.failed;
+    al_buf_free(&shown);
+    return out->failed;
+}

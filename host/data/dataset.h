@@ -1,0 +1,51 @@
+/* A dataset being written: its sheets, their rows, and what is known of them.
+ *
+ * Tables: one per sheet, columns without declared types; _alisio_meta(key, value),
+ * _alisio_sheets(ordinal, name, table_name, rows, columns), _alisio_columns(table_name, ordinal,
+ * name, label, inferred_type, nulls, distinct_count, distinct_exact, min, max, mean,
+ * text_fallbacks, top_values). Nothing in the file depends on time, place or how the rows came in
+ * batches. */
+#ifndef AL_DATA_DATASET_H
+#define AL_DATA_DATASET_H
+#include "base/buf.h"
+#include "base/err.h"
+#include "data/cell.h"
+
+#define AL_DATASET_VERSION     1
+#define AL_DATASET_APPLICATION 0x416c6973u /* "Alis" in the header of the file */
+#define AL_DATASET_SEGMENT     (UINT64_C(8) << 20)
+#define AL_DATASET_MAX_COLUMNS 2000 /* SQLite's own */
+
+typedef struct al_dataset al_dataset;
+
+typedef struct al_dataset_options {
+    uint64_t max_rows;      /* per sheet */
+    uint64_t values_budget; /* bytes for distinct values of all columns; 0: 256 MiB */
+} al_dataset_options;
+
+/* What a reader says of the whole file at its end. */
+typedef struct al_dataset_meta {
+    const char *format;   /* "csv" … */
+    const char *encoding; /* NULL where it means nothing; so below */
+    const char *delimiter;
+    bool header; /* the first row gave the labels */
+    uint64_t irregular_rows;
+    const al_buf *notes; /* JSON objects with an id each, with commas between, or empty */
+} al_dataset_meta;
+
+/* fd: a regular file open for reading and writing, borrowed; it is emptied first. */
+int al_dataset_open(al_dataset **out, int fd, const al_dataset_options *o, al_err *err);
+void al_dataset_close(al_dataset *d); /* an unfinished file is no database */
+
+/* Begins the next sheet. labels: n TEXT or NULL cells, n >= 1. */
+int al_dataset_sheet(al_dataset *d, const char *name, const char *table, const al_cell *labels,
+                     size_t n, al_err *err);
+/* Appends rows to the sheet. A segment is the unit in which pages, sums and the memory budget are
+ * made: segment k ends with the first row that ends at or after byte (k + 1) * AL_DATASET_SEGMENT
+ * of the sheet's text. "ingest_limit" when there are more than max_rows. */
+int al_dataset_rows(al_dataset *d, const al_batch *batch, al_err *err);
+uint64_t al_dataset_row_count(const al_dataset *d); /* of all sheets so far */
+/* Writes the tables about the tables and syncs the file. */
+int al_dataset_finish(al_dataset *d, const al_dataset_meta *meta, al_err *err);
+
+#endif

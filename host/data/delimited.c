@@ -1,0 +1,348 @@
+/* The reader of CSV and TSV: window, dialect, records, batches. */
+#include "base/json.h"
+#include "data/csv.h"
+#include "data/dialect.h"
+#include "data/encoding.h"
+#include "data/ingest.h"
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define BATCH_CELLS 32768 /* they and their text stay in the processor's cache */
+
+struct state {
+    al_ingest *in;
+    al_window window;
+    size_t at; /* of the window: what is read already */
+    al_csv csv;
+    al_batch batch;
+};
+
+static int no_memory(al_err *err)
+{
+    return al_err_set(err, AL_ENOMEM, "internal", "input", "not enough memory");
+}
+
+static int invalid(const char *reason, const char *detail, al_err *err)
+{
+    al_err_set(err, AL_EDATA, "ingest_invalid", "input", detail);
+    return al_err_reason(err, AL_EDATA, reason);
+}
+
+static int more(struct state *s, al_err *err)
+{
+    int rc = al_ingest_step(s->in, err);
+
+    if (rc == AL_OK)
+        rc = al_window_more(&s->window, s->at, err);
+    s->at = 0;
+    return rc;
+}
+
+static const char *rest(const struct state *s, size_t *len)
+{
+    *len = s->window.len - s->at;
+    return s->window.data + s->at;
+}
+
+/* Text hardly has control characters, and no text that is not UTF-8 has a NUL. What is UTF-8 may
+ * hold some; where there are many it is UTF-16 without its mark, or no text. */
+static int check_text(const struct state *s, al_err *err)
+{
+    size_t len = s->window.len < AL_DIALECT_SAMPLE ? s->window.len : AL_DIALECT_SAMPLE;
+    bool utf8 = strcmp(al_window_encoding(&s->window), "utf-8") == 0;
+    size_t nuls = 0, controls = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)s->window.data[i];
+
+        nuls += c == 0;
+        controls += c < 0x20 && !(c >= '\t' && c <= '\r') && c != 0x1B;
+    }
+    if (nuls > len / 4 && utf8)
+        return invalid("binary",
+                       "not text; if it is UTF-16 without a byte-order mark, give the encoding",
+                       err);
+    if (controls > len / 10 || (nuls && !utf8))
+        return invalid("binary", "not text", err);
+    return AL_OK;
+}
+
+/* The end of the line that text begins with: behind its LF, CRLF or CR; NULL when it is not there
+ * (a CR at the end of text may be half of a line end, unless the text is over). */
+static const char *line_end(const char *text, size_t len, bool last)
+{
+    const char *lf = memchr(text, '\n', len);
+    const char *cr = memchr(text, '\r', lf ? (size_t)(lf - text) : len);
+
+    if (cr && (cr + 1 < text + len ? cr[1] != '\n' : last))
+        return cr + 1;
+    return lf ? lf + 1 : NULL;
+}
+
+/* Passes the lines in front that were to be skipped. */
+static int skip_lines(struct state *s, al_err *err)
+{
+    for (uint64_t left = s->in->options->skip; left > 0;) {
+        size_t len;
+        const char *text = rest(s, &len), *end = line_end(text, len, s->window.last);
+        int rc;
+
+        if (end) {
+            s->at += (size_t)(end - text);
+            s->csv.line++;
+            left--;
+            continue;
+        }
+        s->at += len && text[len - 1] == '\r' ? len - 1 : len; /* long lines go piece by piece */
+        if (s->window.last)
+            return AL_OK;
+        rc = more(s, err);
+        if (rc != AL_OK)
+            return rc;
+    }
+    return s->at == 0 || s->window.last ? AL_OK : more(s, err);
+}
+
+/* A first line `sep=;`, as spreadsheets write it, names the delimiter and is no row. */
+static bool separator_line(struct state *s, char *delimiter)
+{
+    size_t len;
+    const char *text = rest(s, &len), *end = line_end(text, len < 7 ? len : 7, true);
+
+    if (len < 6 || end <= text + 5 || strncasecmp(text, "sep=", 4) != 0 ||
+        strchr("\"\r\n", text[4]) || (text[5] != '\r' && text[5] != '\n'))
+        return false;
+    *delimiter = text[4];
+    s->at += (size_t)(end - text);
+    s->csv.line++;
+    return true;
+}
+
+static int given_delimiter(const char *text, char *delimiter, al_err *err)
+{
+    unsigned char c = (unsigned char)text[0];
+
+    if (!c || text[1] || c >= 0x80 || strchr("\"\r\n", c))
+        return al_err_set(err, AL_EDATA, "ingest_invalid", "delimiter",
+                          "a delimiter is one ASCII character, no quote and no line end");
+    *delimiter = (char)c;
+    return AL_OK;
+}
+
+static int find_delimiter(struct state *s, al_err *err)
+{
+    const al_ingest_options *o = s->in->options;
+    bool tabs = strcmp(s->in->meta.format, "tsv") == 0, separator;
+    size_t len;
+    const char *text;
+    char delimiter;
+    int rc = AL_OK;
+
+    separator = separator_line(s, &delimiter);
+    if (o->delimiter)
+        rc = given_delimiter(o->delimiter, &delimiter, err);
+    else if (!separator) {
+        bool whole;
+
+        text = rest(s, &len);
+        whole = s->window.last && len <= AL_DIALECT_SAMPLE;
+        rc = al_dialect_delimiter(text, len < AL_DIALECT_SAMPLE ? len : AL_DIALECT_SAMPLE, whole,
+                                  tabs, &delimiter, err);
+    }
+    if (rc != AL_OK)
+        return rc;
+    if (!s->in->format_sure && delimiter == '\t')
+        s->in->meta.format = "tsv";
+    s->csv.delimiter = delimiter;
+    s->csv.offset = s->window.offset + s->at;
+    s->in->delimiter[0] = delimiter;
+    s->in->meta.delimiter = s->in->delimiter;
+    return AL_OK;
+}
+
+static bool all_numbers(const al_cell *cells, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        al_cell cell = cells[i];
+
+        if (cell.kind == AL_CELL_TEXT)
+            al_cell_parse(&cell, cell.text, cell.len);
+        if (cell.kind == AL_CELL_TEXT)
+            return false;
+    }
+    return true;
+}
+
+/* Passes blank lines; *r and the cells are the first record behind them, which is not passed. */
+static int first_record(struct state *s, al_cell *cells, size_t room, al_csv_record *r, al_err *err)
+{
+    for (;;) {
+        size_t len;
+        const char *text = rest(s, &len);
+        int found = al_csv_read(&s->csv, text, len, s->window.last, cells, room, r, err);
+
+        if (found < 0)
+            return found;
+        if (found && !r->blank)
+            return AL_OK;
+        if (found) {
+            al_csv_pass(&s->csv, r);
+            s->at += r->used;
+        } else {
+            int rc =
+                s->window.last ? invalid("empty", "there is nothing in it", err) : more(s, err);
+
+            if (rc != AL_OK)
+                return rc;
+        }
+    }
+}
+
+/* Begins the sheet: columns and labels from the first record. */
+static int begin_sheet(struct state *s, al_err *err)
+{
+    size_t most = (size_t)s->in->options->max_columns;
+    al_cell *cells = calloc(most, sizeof *cells);
+    al_csv_record r = { 0 };
+    int rc = cells ? first_record(s, cells, most, &r, err) : no_memory(err);
+
+    if (rc == AL_OK && r.fields > most) {
+        al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxColumns",
+                    "%zu columns, where %zu are allowed", r.fields, most);
+        if (err)
+            err->line = s->csv.line;
+        rc = al_err_reason(err, AL_ELIMIT, "maxColumns");
+    }
+    if (rc == AL_OK) {
+        int wanted = s->in->options->header;
+
+        s->in->meta.header = wanted < 0 ? !all_numbers(cells, r.fields) : wanted;
+        if (s->in->meta.header) {
+            al_csv_pass(&s->csv, &r);
+            s->at += r.used;
+        } else {
+            memset(cells, 0, most * sizeof *cells);
+        }
+        rc = al_dataset_sheet(s->in->dataset, "data", "data", cells, r.fields, err);
+        s->batch.columns = r.fields;
+    }
+    free(cells);
+    return rc;
+}
+
+static int read_rows(struct state *s, al_err *err)
+{
+    al_batch *b = &s->batch;
+
+    b->room = b->columns < BATCH_CELLS ? BATCH_CELLS / b->columns : 1;
+    b->cells = calloc(b->room * b->columns, sizeof *b->cells);
+    if (!b->cells)
+        return no_memory(err);
+    for (;;) {
+        size_t len, used;
+        const char *text = rest(s, &len);
+        int rc = al_csv_rows(&s->csv, text, len, s->window.last, b, &used, err);
+
+        if (rc == AL_OK && b->rows > 0)
+            rc = al_dataset_rows(s->in->dataset, b, err);
+        if (rc != AL_OK)
+            return rc;
+        s->at += used;
+        if (b->rows == b->room || b->segment_end)
+            rc = al_ingest_step(s->in, err);
+        else if (s->window.last)
+            return AL_OK;
+        else
+            rc = more(s, err);
+        if (rc != AL_OK)
+            return rc;
+    }
+}
+
+static void begin_note(al_json_out *o, al_buf *notes, const char *id, uint64_t count)
+{
+    if (notes->len)
+        al_buf_char(notes, ',');
+    al_json_out_init(o, notes);
+    al_json_begin_object(o);
+    al_json_key(o, "id");
+    al_json_cstring(o, id);
+    al_json_key(o, "count");
+    al_json_int(o, (int64_t)count);
+}
+
+static void note_irregular(al_buf *notes, const char *id, const al_csv_irregular *i)
+{
+    al_json_out o;
+
+    if (i->count == 0)
+        return;
+    begin_note(&o, notes, id, i->count);
+    al_json_key(&o, "lines");
+    al_json_begin_array(&o);
+    for (size_t k = 0; k < i->count && k < AL_CSV_LINES; k++)
+        al_json_int(&o, (int64_t)i->lines[k]);
+    al_json_end_array(&o);
+    al_json_end_object(&o);
+}
+
+static void note_all(struct state *s)
+{
+    al_ingest *in = s->in;
+    al_json_out o;
+
+    in->meta.irregular_rows = s->csv.short_rows.count + s->csv.long_rows.count;
+    note_irregular(&in->notes, "short_rows", &s->csv.short_rows);
+    note_irregular(&in->notes, "long_rows", &s->csv.long_rows);
+    if (s->window.replaced) {
+        begin_note(&o, &in->notes, "replaced_characters", s->window.replaced);
+        al_json_end_object(&o);
+    }
+}
+
+static int read_as(al_ingest *in, const char *encoding, al_err *err)
+{
+    struct state s = { .in = in };
+    int rc = al_ingest_begin(in, err);
+
+    al_csv_init(&s.csv, ',', (size_t)in->options->max_cell_bytes);
+    if (rc == AL_OK)
+        rc = al_window_open(&s.window, in->source, encoding, err);
+    if (rc == AL_OK)
+        rc = more(&s, err);
+    if (rc == AL_OK) {
+        in->meta.encoding = al_window_encoding(&s.window);
+        rc = in->options->encoding ? AL_OK : check_text(&s, err);
+    }
+    if (rc == AL_OK)
+        rc = skip_lines(&s, err);
+    if (rc == AL_OK)
+        rc = find_delimiter(&s, err);
+    if (rc == AL_OK)
+        rc = begin_sheet(&s, err);
+    if (rc == AL_OK)
+        rc = read_rows(&s, err);
+    if (rc == AL_OK)
+        note_all(&s);
+    al_window_close(&s.window);
+    al_csv_free(&s.csv);
+    free(s.batch.cells);
+    return rc;
+}
+
+int al_read_delimited(al_ingest *in, al_err *err)
+{
+    const char *wanted = in->options->encoding;
+    al_err first = { 0 };
+    int rc = read_as(in, wanted, &first);
+
+    /* It looked like UTF-8 up to here: all that was made of it is made again. */
+    if (rc == AL_EDATA && !wanted && first.reason && strcmp(first.reason, "utf8") == 0) {
+        rc = al_source_rewind(in->source, err);
+        return rc == AL_OK ? read_as(in, "windows-1252", err) : rc;
+    }
+    if (rc != AL_OK && err)
+        *err = first;
+    return rc;
+}

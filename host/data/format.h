@@ -1,0 +1,23 @@
+/* What kind of file it is: the one place where that is decided, from the bytes, with the name as a
+ * hint. */
+#ifndef AL_DATA_FORMAT_H
+#define AL_DATA_FORMAT_H
+#include "base/err.h"
+#include "data/ingest.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#define AL_FORMAT_HEAD 4096 /* bytes at the front that are looked at */
+
+typedef struct al_format {
+    const char *name; /* csv, tsv: as results report it */
+    bool sure;        /* said by the file's name or by the user; else its delimiter may say tsv */
+    al_reader *read;
+} al_format;
+
+/* wanted: the format asked for, or NULL. "dataset_unsupported" for what no reader reads, with what
+ * it is and what to do in the detail. */
+int al_format_decide(const unsigned char *head, size_t len, const char *file_name,
+                     const char *wanted, al_format *out, al_err *err);
+
+#endif

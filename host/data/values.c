@@ -1,0 +1,423 @@
+/* Open addressing over 16-byte slots, at a place that is a monotone function of the hash: a table
+ * grows by any factor in one sequential walk, without hashing again. Adding goes in blocks: hash
+ * and prefetch all, then look up all.
+ *
+ * The estimate is HyperLogLog with 2^14 registers (0.8 % standard error). */
+#include "data/values.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK      64  /* cells hashed before the first is looked up */
+#define FIRST_ROOM 128 /* slots of a new table */
+#define CHUNK_MIN  1024
+#define CHUNK_MAX  (1u << 20)
+#define SLOT_COST  32   /* a slot and its share of the empty ones */
+#define KEPT       4096 /* values at most that an estimate goes on counting */
+#define REG_BITS   14
+#define REGISTERS  (1u << REG_BITS)
+#define HASH_BITS  30 /* of a hash, in the tag */
+
+/* Kinds of slot. A real that is a whole number has the key of that integer. */
+enum { INTEGER, REAL, TEXT, WHOLE_REAL };
+
+struct slot {
+    uint64_t key;   /* the integer, the bits of the real, or the address of the kept text */
+    uint32_t tag;   /* the upper bits of the hash, and the kind in the lowest two */
+    uint32_t count; /* 0: free */
+};
+
+struct chunk { /* kept texts: length, bytes, length, bytes … */
+    struct chunk *next;
+    size_t used, room;
+    unsigned char bytes[];
+};
+
+struct al_values {
+    struct slot *slots;
+    size_t room, used;
+    struct chunk *chunks; /* the newest first */
+    uint64_t text_bytes;
+    unsigned char *registers; /* NULL: exact */
+    uint64_t exact_distinct;  /* when it became an estimate */
+};
+
+struct probe {
+    uint64_t hash, key;
+    unsigned kind;
+};
+
+int al_values_open(al_values **out)
+{
+    *out = calloc(1, sizeof **out);
+    return *out ? AL_OK : AL_ENOMEM;
+}
+
+static void free_chunks(struct chunk *c)
+{
+    while (c) {
+        struct chunk *next = c->next;
+
+        free(c);
+        c = next;
+    }
+}
+
+void al_values_close(al_values *v)
+{
+    if (!v)
+        return;
+    free_chunks(v->chunks);
+    free(v->slots);
+    free(v->registers);
+    free(v);
+}
+
+static inline uint64_t mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= UINT64_C(0xd6e8feb86659fd93);
+    x ^= x >> 32;
+    x *= UINT64_C(0xd6e8feb86659fd93);
+    return x ^ x >> 32;
+}
+
+static inline uint32_t tag_of(const struct probe *p)
+{
+    return (uint32_t)(p->hash >> (64 - HASH_BITS)) << 2 | p->kind;
+}
+
+static inline size_t place(uint32_t tag, size_t room)
+{
+    return (size_t)((uint64_t)(tag >> 2) * room >> HASH_BITS);
+}
+
+static void number_probe(struct probe *p, const al_cell *cell)
+{
+    if (cell->kind == AL_CELL_INTEGER) {
+        p->kind = INTEGER;
+        p->key = (uint64_t)cell->integer;
+    } else if (cell->real >= -0x1p63 && cell->real < 0x1p63 &&
+               cell->real == (double)(int64_t)cell->real) {
+        p->kind = WHOLE_REAL;
+        p->key = (uint64_t)(int64_t)cell->real;
+    } else {
+        p->kind = REAL;
+        memcpy(&p->key, &cell->real, sizeof p->key);
+    }
+    p->hash = mix(p->key + (p->kind == REAL));
+}
+
+static al_cell kept_text(uint64_t key)
+{
+    const char *at = (const char *)(uintptr_t)key;
+    uint32_t len;
+
+    memcpy(&len, at, sizeof len);
+    return al_cell_text(at + sizeof len, len);
+}
+
+static inline bool same(const struct slot *s, uint32_t tag, const struct probe *p,
+                        const al_cell *cell)
+{
+    if (p->kind == TEXT) {
+        al_cell kept;
+
+        if (s->tag != tag)
+            return false;
+        kept = kept_text(s->key);
+        return kept.len == cell->len && memcmp(kept.text, cell->text, cell->len) == 0;
+    }
+    if (s->key != p->key || (s->tag ^ tag) >> 2)
+        return false;
+    return (s->tag & 3) == p->kind || ((s->tag & 3) != REAL && p->kind != REAL);
+}
+
+/* The slot of the value, or the free one where it belongs. */
+static inline struct slot *find(const al_values *v, const struct probe *p, const al_cell *cell)
+{
+    uint32_t tag = tag_of(p);
+    size_t i = place(tag, v->room);
+
+    while (v->slots[i].count && !same(&v->slots[i], tag, p, cell))
+        i = i + 1 < v->room ? i + 1 : 0;
+    return &v->slots[i];
+}
+
+static int resize(al_values *v, size_t room)
+{
+    struct slot *slots = calloc(room, sizeof *slots);
+
+    if (!slots)
+        return AL_ENOMEM;
+    for (const struct slot *s = v->slots; s < v->slots + v->room; s++) {
+        size_t i;
+
+        if (!s->count)
+            continue;
+        for (i = place(s->tag, room); slots[i].count;)
+            i = i + 1 < room ? i + 1 : 0;
+        slots[i] = *s;
+    }
+    free(v->slots);
+    v->slots = slots;
+    v->room = room;
+    return AL_OK;
+}
+
+/* At most 7 of 10 slots are taken. */
+static int make_room(al_values *v, size_t more)
+{
+    size_t room = v->room ? v->room : FIRST_ROOM;
+
+    while ((v->used + more) * 10 > room * 7)
+        room = room < 65536 ? room * 4 : room * 2;
+    return room == v->room ? AL_OK : resize(v, room);
+}
+
+/* The key of a copy of the text that stays where it is; 0 without memory. */
+static uint64_t keep_text(al_values *v, const char *text, uint32_t len)
+{
+    size_t need = sizeof len + len;
+    struct chunk *c = v->chunks;
+    unsigned char *p;
+
+    if (!c || c->room - c->used < need) {
+        size_t room = !c ? CHUNK_MIN : c->room < CHUNK_MAX ? c->room * 2 : CHUNK_MAX;
+
+        room = room < need ? need : room;
+        c = malloc(sizeof *c + room);
+        if (!c)
+            return 0;
+        *c = (struct chunk){ .next = v->chunks, .room = room };
+        v->chunks = c;
+    }
+    p = c->bytes + c->used;
+    memcpy(p, &len, sizeof len);
+    memcpy(p + sizeof len, text, len);
+    c->used += need;
+    v->text_bytes += need;
+    return (uint64_t)(uintptr_t)p;
+}
+
+static void observe(al_values *v, uint64_t hash)
+{
+    size_t i = (size_t)(hash >> (64 - REG_BITS));
+    uint64_t rest = hash << REG_BITS;
+    unsigned char rank = (unsigned char)(rest ? __builtin_clzll(rest) + 1 : 64 - REG_BITS + 1);
+
+    if (v->registers[i] < rank)
+        v->registers[i] = rank;
+}
+
+static int count(al_values *v, const struct probe *p, const al_cell *cell)
+{
+    struct slot *s = find(v, p, cell);
+
+    if (v->registers)
+        observe(v, p->hash);
+    if (s->count) {
+        s->count++;
+        return AL_OK;
+    }
+    if (v->registers)
+        return AL_OK;
+    *s = (struct slot){ .key = p->key, .tag = tag_of(p), .count = 1 };
+    if (p->kind == TEXT) {
+        s->key = keep_text(v, cell->text, cell->len);
+        if (!s->key) {
+            s->count = 0;
+            return AL_ENOMEM;
+        }
+    }
+    v->used++;
+    return AL_OK;
+}
+
+int al_values_add(al_values *v, const al_cell *cells, size_t n, size_t stride)
+{
+    struct probe probes[BLOCK];
+
+    for (size_t from = 0; from < n; from += BLOCK) {
+        size_t some = n - from < BLOCK ? n - from : BLOCK;
+        const al_cell *cell = cells + from * stride;
+
+        if (!v->registers && make_room(v, some) != AL_OK)
+            return AL_ENOMEM;
+        for (size_t i = 0; i < some; i++, cell += stride) {
+            if (cell->kind == AL_CELL_NULL)
+                continue;
+            if (cell->kind == AL_CELL_TEXT)
+                probes[i] =
+                    (struct probe){ .hash = al_hash64(cell->text, cell->len), .kind = TEXT };
+            else
+                number_probe(&probes[i], cell);
+            __builtin_prefetch(&v->slots[place(tag_of(&probes[i]), v->room)], 1);
+        }
+        cell = cells + from * stride;
+        for (size_t i = 0; i < some; i++, cell += stride)
+            if (cell->kind != AL_CELL_NULL && count(v, &probes[i], cell) != AL_OK)
+                return AL_ENOMEM;
+    }
+    return AL_OK;
+}
+
+uint64_t al_values_cost(const al_values *v)
+{
+    return v->registers ? 0 : v->used * (uint64_t)SLOT_COST + v->text_bytes;
+}
+
+static al_cell value_of(const struct slot *s)
+{
+    double real;
+
+    switch (s->tag & 3) {
+    case TEXT: return kept_text(s->key);
+    case INTEGER: return al_cell_integer((int64_t)s->key);
+    case WHOLE_REAL: return al_cell_real((double)(int64_t)s->key);
+    default: memcpy(&real, &s->key, sizeof real); return al_cell_real(real);
+    }
+}
+
+/* The smallest count that at most KEPT values exceed. */
+static uint32_t threshold(const al_values *v)
+{
+    size_t *above = calloc(KEPT + 2, sizeof *above), total = 0;
+    uint32_t t = KEPT;
+
+    if (!above)
+        return UINT32_MAX;
+    for (const struct slot *s = v->slots; s < v->slots + v->room; s++)
+        above[s->count <= KEPT ? s->count : KEPT + 1]++;
+    for (total = above[KEPT + 1]; t > 0 && total + above[t] <= KEPT; t--)
+        total += above[t];
+    free(above);
+    return t;
+}
+
+int al_values_estimate(al_values *v)
+{
+    al_values kept = { 0 };
+    uint32_t least;
+
+    if (v->registers)
+        return AL_OK;
+    if (make_room(&kept, 2 * KEPT) != AL_OK)
+        return AL_ENOMEM;
+    kept.registers = NULL;
+    least = threshold(v);
+    v->registers = calloc(REGISTERS, 1);
+    if (!v->registers) {
+        free(kept.slots);
+        return AL_ENOMEM;
+    }
+    for (const struct slot *s = v->slots; s < v->slots + v->room; s++) {
+        al_cell value;
+        struct probe p = { 0 };
+        struct slot *to;
+
+        if (!s->count)
+            continue;
+        value = value_of(s);
+        if (value.kind == AL_CELL_TEXT)
+            p = (struct probe){ .hash = al_hash64(value.text, value.len), .kind = TEXT };
+        else
+            number_probe(&p, &value);
+        observe(v, p.hash);
+        if (s->count <= least)
+            continue;
+        to = find(&kept, &p, &value);
+        if (count(&kept, &p, &value) != AL_OK) {
+            free_chunks(kept.chunks);
+            free(kept.slots);
+            return AL_ENOMEM;
+        }
+        to->count = s->count;
+    }
+    kept.registers = v->registers;
+    kept.exact_distinct = v->used;
+    free_chunks(v->chunks);
+    free(v->slots);
+    *v = kept;
+    return AL_OK;
+}
+
+bool al_values_exact(const al_values *v)
+{
+    return !v->registers;
+}
+
+static uint64_t estimate(const al_values *v)
+{
+    const double m = REGISTERS, alpha = 0.7213 / (1 + 1.079 / m);
+    double sum = 0, e;
+    unsigned zeros = 0;
+
+    for (unsigned i = 0; i < REGISTERS; i++) {
+        sum += ldexp(1, -v->registers[i]);
+        zeros += v->registers[i] == 0;
+    }
+    e = alpha * m * m / sum;
+    if (zeros && e <= 2.5 * m)
+        e = m * log(m / zeros);
+    return (uint64_t)(e + 0.5);
+}
+
+uint64_t al_values_distinct(const al_values *v)
+{
+    uint64_t n;
+
+    if (!v->registers)
+        return v->used;
+    n = estimate(v);
+    return n > v->exact_distinct ? n : v->exact_distinct;
+}
+
+static double number_of(const al_cell *cell)
+{
+    return cell->kind == AL_CELL_INTEGER ? (double)cell->integer : cell->real;
+}
+
+int al_cell_compare(const al_cell *a, const al_cell *b)
+{
+    int x = a->kind == AL_CELL_NULL ? 0 : a->kind == AL_CELL_TEXT ? 2 : 1;
+    int y = b->kind == AL_CELL_NULL ? 0 : b->kind == AL_CELL_TEXT ? 2 : 1;
+
+    if (x != y || x == 0)
+        return x - y;
+    if (x == 2) {
+        int order = memcmp(a->text, b->text, a->len < b->len ? a->len : b->len);
+
+        return order ? order : (a->len > b->len) - (a->len < b->len);
+    }
+    /* Stored integers fit a double exactly. */
+    return (number_of(a) > number_of(b)) - (number_of(a) < number_of(b));
+}
+
+size_t al_values_top(const al_values *v, al_value_count *top, size_t n)
+{
+    size_t have = 0;
+
+    for (const struct slot *s = v->slots; s < v->slots + v->room; s++) {
+        al_value_count it;
+        size_t i;
+
+        if (!s->count || (have == n && (n == 0 || s->count < top[n - 1].count)))
+            continue;
+        it = (al_value_count){ value_of(s), s->count };
+        for (i = have < n ? have++ : n; i > 0; i--) {
+            const al_value_count *before = &top[i - 1];
+
+            if (before->count > it.count ||
+                (before->count == it.count && al_cell_compare(&before->value, &it.value) < 0))
+                break;
+            if (i < n)
+                top[i] = *before;
+        }
+        if (i < n)
+            top[i] = it;
+    }
+    return have;
+}
