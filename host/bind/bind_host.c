@@ -57,11 +57,15 @@ static int l_add_path(lua_State *L) /* add_path(dir) */
     return 0;
 }
 
-static const luaL_Reg functions[] = { { "add_path", l_add_path },
-                                      { "argv", l_argv },
-                                      { "helper", l_helper },
-                                      { "platform", l_platform },
-                                      { NULL, NULL } };
+static int l_pid(lua_State *L) /* pid() → integer */
+{
+    lua_pushinteger(L, uv_os_getpid());
+    return 1;
+}
+
+static const luaL_Reg functions[] = { { "add_path", l_add_path }, { "argv", l_argv },
+                                      { "helper", l_helper },     { "pid", l_pid },
+                                      { "platform", l_platform }, { NULL, NULL } };
 
 int luaopen_host_host(lua_State *L)
 {

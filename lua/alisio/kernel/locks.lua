@@ -2,9 +2,9 @@
 -- free again however its process ends; the text inside says who holds it.
 local clock = require "std.clock"
 local fs = require "std.fs"
+local host = require "std.host"
 local json = require "std.json"
 local path = require "std.path"
-local process = require "std.process"
 
 local M = {}
 
@@ -50,7 +50,7 @@ function M.acquire(state_dir, session, face)
     local about = holder(session, fields and fields.holder)
     return nil, ("session %s is in use by process %s"):format(session, about.pid or "unknown"), id, about
   end
-  handle:write(json.encode { pid = process.pid(), face = face, start = clock.now() })
+  handle:write(json.encode { pid = host.pid(), face = face, start = clock.now() })
   return setmetatable({ handle = handle, session = session }, Lock)
 end
 

@@ -21,6 +21,12 @@ function M.helper(name)
   return host.helper(name)
 end
 
+--- The id of this process.
+---@return integer
+function M.pid()
+  return host.pid()
+end
+
 --- The system, as uname says it.
 ---@return { os: string, release: string, machine: string }
 function M.platform()
