@@ -5,6 +5,7 @@ local fs = require "std.fs"
 local json = require "std.json"
 local path = require "std.path"
 local schema = require "std.schema"
+local secret = require "std.secret"
 local keys = require "alisio.kernel.config_schema"
 local positions = require "alisio.kernel.positions"
 local trust = require "alisio.kernel.trust"
@@ -504,14 +505,14 @@ end
 ---@async
 ---@param profile string
 ---@param variable string?  name of the environment variable
----@return string? key      nil alone when there is none
+---@return std.secret.Secret? key  nil alone when there is none
 ---@return string? err
 ---@return string? id
 ---@return table? fields
 function Config:credential(profile, variable)
   local key = variable and self.env(variable)
   if key and key ~= "" then
-    return key
+    return secret.new(key)
   end
   local file = self.dir and path.join(self.dir, "credentials.json")
   local stat = file and fs.stat(file)
@@ -530,7 +531,7 @@ function Config:credential(profile, variable)
   elseif type(held) ~= "table" or held[profile] ~= nil and type(held[profile]) ~= "string" then
     return problem(self.locale, file, words.t(self.locale, "config.credentials_shape"))
   end
-  return held[profile]
+  return held[profile] and secret.new(held[profile])
 end
 
 return M

@@ -57,8 +57,10 @@ return {
     es = "Cuánto puede detenerse una respuesta antes de darse por perdida." } },
 
   { key = "permission", type = "choice", choices = { "read-only", "ask", "auto", "full" }, default = "ask", help = {
-    en = "What tools may do unasked: `read-only` reads only, `ask` asks for all else, `auto` also writes in the workspace, `full` does all but install packages.",
-    es = "Lo que las herramientas hacen sin preguntar: `read-only` solo lee, `ask` pregunta por lo demás, `auto` también escribe en la carpeta, `full` hace todo menos instalar paquetes." } },
+    en = "What tools may do unasked: `read-only` reads only, `ask` asks for all else, `auto` also writes in "
+      .. "the workspace, `full` does all but install packages.",
+    es = "Lo que las herramientas hacen sin preguntar: `read-only` solo lee, `ask` pregunta por lo demás, "
+      .. "`auto` también escribe en la carpeta, `full` hace todo menos instalar paquetes." } },
   { key = "permissions.allow", type = "list", default = {}, help = {
     en = "Tools that run without asking.",
     es = "Herramientas que se ejecutan sin preguntar." } },
@@ -87,7 +89,8 @@ return {
     es = "Si el modelo puede escribir y ejecutar Python y leer datos." } },
   { key = "analysis.runtime", type = "choice", choices = { "managed", "auto" }, default = "managed", help = {
     en = "Where Python runs: `managed` is your own Python with your permissions, `auto` the strictest runtime this machine can hold.",
-    es = "Dónde se ejecuta Python: `managed` es su propio Python con sus permisos, `auto` el entorno más estricto que esta máquina sostiene." } },
+    es = "Dónde se ejecuta Python: `managed` es su propio Python con sus permisos, `auto` el entorno más "
+      .. "estricto que esta máquina sostiene." } },
   { key = "analysis.python", type = "string", help = {
     en = "The Python interpreter to use; found by itself when unset.",
     es = "El intérprete de Python que se usa; sin valor se busca solo." } },

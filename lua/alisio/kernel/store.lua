@@ -167,6 +167,16 @@ function M.open(state_dir, options)
   return store
 end
 
+--- What SQLite says about the file: "ok", or what is wrong with it.
+---@async
+---@return string? verdict
+---@return string? err
+---@return string? id
+---@return table? fields
+function Store:check()
+  return self.db:value "PRAGMA integrity_check"
+end
+
 --- Closes the database after what was asked before; twice is fine.
 ---@async
 function Store:close()

@@ -4,66 +4,43 @@
 local clock = require "std.clock"
 local fs = require "std.fs"
 local json = require "std.json"
+local path = require "std.path"
+local secret = require "std.secret"
 
 local M = {}
 
 local MAX_BYTES, KEEP = 1024 * 1024, 5
 local MAX_LINE = 16 * 1024
 local RANK = { error = 1, warn = 2, info = 3, debug = 4 }
-local HIDDEN = "[redacted]"
+local HIDDEN = "***"
 
 -- Names whose values are secret whatever they look like; compared without case and punctuation.
 local SECRET_NAMES = {
   authorization = true, apikey = true, xapikey = true, token = true, accesstoken = true, password = true,
   secret = true, cookie = true, setcookie = true,
 }
-local SECRET_SHAPES = { "([Bb]earer%s+)[%w%._~+/%-]+=*", "()sk%-[%w_%-][%w_%-][%w_%-][%w_%-][%w_%-][%w_%-][%w_%-][%w_%-]+" }
+local SECRET_SHAPES = { "([Bb]earer%s+)[%w%._~+/%-]+=*", "(sk%-)" .. ("[%w_%-]"):rep(8) .. "[%w_%-]*" }
 
 local file, limit = nil, RANK.info
-local secrets = {}
 local listeners = {}
 
---- A value that must never be written, an API key for one. Short ones are ignored: hiding them would
---- garble the log and hide nothing.
----@param value string
-function M.secret(value)
-  if #value >= 8 then
-    secrets[value] = true
-  end
-end
-
-local function replace_plain(text, needle)
-  local from = 1
-  local parts = {}
-  while true do
-    local first, last = text:find(needle, from, true)
-    if not first then
-      parts[#parts + 1] = text:sub(from)
-      return table.concat(parts)
-    end
-    parts[#parts + 1] = text:sub(from, first - 1) .. HIDDEN
-    from = last + 1
-  end
-end
-
 local function clean_text(text)
-  for value in pairs(secrets) do
-    text = replace_plain(text, value)
-  end
+  text = secret.redact(text)
   for _, shape in ipairs(SECRET_SHAPES) do
-    text = text:gsub(shape, function(before)
-      return (type(before) == "string" and before or "") .. HIDDEN
-    end)
+    text = text:gsub(shape, "%1" .. HIDDEN)
   end
   return text
 end
 
---- A copy without secrets, in texts and under telling names, however deep.
+--- A copy without secrets: those of std.secret, what looks like a key, and what stands under a telling
+-- name, however deep.
 ---@param value any
 ---@return any
 function M.redact(value)
   if type(value) == "string" then
     return clean_text(value)
+  elseif secret.is(value) then
+    return HIDDEN
   elseif type(value) ~= "table" or value == json.null then
     return value
   end
@@ -76,17 +53,17 @@ function M.redact(value)
 end
 
 --- Puts the full file aside. Two processes may come here at once: who holds the lock looks again.
-local function rotate(path)
-  local lock = fs.lock(path .. ".lock")
+local function rotate()
+  local lock = fs.lock(file .. ".lock")
   if not lock then
     return
   end
   local _ <close> = lock
-  local stat = fs.stat(path)
+  local stat = fs.stat(file)
   if stat and stat.size >= MAX_BYTES then
     for i = KEEP - 1, 1, -1 do
-      local from = i == 1 and path or ("%s.%d"):format(path, i - 1)
-      os.rename(from, ("%s.%d"):format(path, i))
+      local from = i == 1 and file or ("%s.%d"):format(file, i - 1)
+      os.rename(from, ("%s.%d"):format(file, i))
     end
   end
 end
@@ -96,7 +73,7 @@ end
 local function append(line)
   local stat = fs.stat(file)
   if stat and stat.size >= MAX_BYTES then
-    rotate(file)
+    rotate()
     stat = nil
   end
   local made = not stat and fs.open(file, "a")
@@ -138,10 +115,11 @@ local function write(level, text, fields)
 end
 
 --- Says where the log goes. Before this, lines reach only listeners.
----@param path string   its folder exists
+---@param name string  path of the file; its folder is made when it is missing
 ---@param level "error"|"warn"|"info"|"debug"|nil  the least important that is kept, info when left out
-function M.open(path, level)
-  file, limit = path, RANK[level or "info"]
+function M.open(name, level)
+  file, limit = name, RANK[level or "info"]
+  fs.mkdirs(path.dirname(name))
 end
 
 --- Hears every line that is kept, without fields.

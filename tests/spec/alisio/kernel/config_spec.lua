@@ -1,5 +1,6 @@
 local fs = require "std.fs"
 local path = require "std.path"
+local secret = require "std.secret"
 local config = require "alisio.kernel.config"
 local keys = require "alisio.kernel.config_schema"
 local trust = require "alisio.kernel.trust"
@@ -251,8 +252,8 @@ describe("configuration", function()
       local credentials = path.join(dir, "credentials.json")
       assert(fs.write(credentials, '{"work":"from the file"}', { mode = 384 }))
       local cfg = assert(load(nil, { env = env_of { KEY = "from the variable" } }))
-      assert.equal("from the variable", cfg:credential("work", "KEY"))
-      assert.equal("from the file", cfg:credential("work", "OTHER"))
+      assert.equal("from the variable", secret.reveal(cfg:credential("work", "KEY")))
+      assert.equal("from the file", secret.reveal(cfg:credential("work", "OTHER")))
       assert.same({}, { cfg:credential("home", "OTHER") })
       assert(fs.write(credentials, '{"work":"x"}', { mode = 416 }))
       local key, message = cfg:credential "work"
