@@ -1,7 +1,8 @@
 --- Options that several commands share, and the parser of all of them.
 --
 -- An option is { name, value = placeholder?, kind = "string"|"integer"|"list"?, values = {…}?, help }.
--- Without `value` it is a flag. The same tables make `--help`, the completions and the man page.
+-- Without `value` it is a flag; with `alone = NAME` the value may be left out, and args[NAME] says that
+-- the option was given. The same tables make `--help`, the completions and the man page.
 local schema = require "std.schema"
 local text = require "alisio.ui.cli.lib.text"
 
@@ -125,15 +126,16 @@ end
 ---@param command table
 ---@return table[] options
 function M.of(command)
-  local list = {}
+  local list, own = {}, {}
   for _, option in ipairs(command.options or {}) do
     if type(option) == "string" then
       option = M.shared[option] or error("no shared option is called " .. option)
     end
     list[#list + 1] = option
+    own[option.name] = true
   end
   for _, option in ipairs(M.common) do
-    list[#list + 1] = option
+    list[#list + 1] = not own[option.name] and option or nil
   end
   return list
 end
@@ -218,6 +220,8 @@ function M.parse(argv, options, locale, leading)
           return nil, text.pick(wrong.flag, locale, { option = shown }), "usage"
         end
         args[name] = true
+      elseif option.alone and not has_value and not (argv[i] or ""):find "^[^-]" then
+        args[option.alone] = true
       else
         if not has_value then
           given = argv[i]
@@ -229,6 +233,9 @@ function M.parse(argv, options, locale, leading)
         local value, message = convert(option, shown, given, locale)
         if value == nil then
           return nil, message, "usage"
+        end
+        if option.alone then
+          args[option.alone] = true
         end
         if option.kind == "list" then
           args[name] = args[name] or {}

@@ -1,0 +1,148 @@
+-- Alisio lee este archivo al empezar. Es Lua 5.4, se ejecuta con sus permisos y todo lo que
+-- contiene es opcional. `alisio --clean` empieza sin él.
+local alisio = require "alisio"
+
+-- Las claves de config.json, con sus valores por defecto. Lo que está aquí gana a config.json;
+-- `alisio doctor --config` muestra de dónde viene cada valor.
+alisio.setup {
+  -- keys
+  -- -- El modelo que se usa: un perfil de `models`, u `offline`, las reglas incluidas que no piden cuenta.
+  -- model = "offline",
+  -- -- Dirección del servidor del modelo, en lugar de la del perfil.
+  -- baseUrl = nil,
+  -- models = {
+  --   work = {
+  --     -- El protocolo que habla el servidor: `openai` es Chat Completions. (openai)
+  --     provider = "openai",
+  --     -- El nombre del modelo en su servidor; sin valor, el nombre del perfil.
+  --     model = nil,
+  --     -- Dirección del servidor, hasta `/chat/completions` sin incluirlo.
+  --     baseUrl = "https://api.openai.com/v1",
+  --     -- Cómo identificarse: `bearer` envía una clave, `none` es para servidores de esta máquina. (bearer | none)
+  --     auth = "bearer",
+  --     -- Variable de entorno que tiene la clave. Si no está definida se lee credentials.json.
+  --     keyEnv = "OPENAI_API_KEY",
+  --     -- Respuesta más larga que se pide, en tokens; sin valor, el límite del servidor.
+  --     maxOutputTokens = nil,
+  --     -- Temperatura del muestreo; sin valor, la del servidor.
+  --     temperature = nil,
+  --     -- Cuánto puede detenerse una respuesta antes de darse por perdida.
+  --     idleTimeoutMs = 120000,
+  --   },
+  -- },
+  -- -- Lo que las herramientas hacen sin preguntar: `read-only` solo lee, `ask` pregunta por lo demás, `auto` también escribe en la carpeta, `full` hace todo menos instalar paquetes. (read-only | ask | auto | full)
+  -- permission = "ask",
+  -- permissions = {
+  --   -- Herramientas que se ejecutan sin preguntar.
+  --   allow = {},
+  --   -- Herramientas que nunca se ejecutan.
+  --   deny = {},
+  -- },
+  -- agent = {
+  --   limits = {
+  --     -- Respuestas del modelo en una ejecución.
+  --     turns = 50,
+  --     -- Cuánto puede durar una ejecución; la espera de sus respuestas no cuenta.
+  --     timeMs = 3600000,
+  --     -- Tokens que el modelo puede escribir en una ejecución.
+  --     outputTokens = 200000,
+  --     -- Caracteres que se envían al modelo en una petición.
+  --     contextCharacters = 600000,
+  --     -- Tokens leídos y escritos en una ejecución, en todas las peticiones.
+  --     totalTokens = 5000000,
+  --   },
+  -- },
+  -- analysis = {
+  --   -- Si el modelo puede escribir y ejecutar Python y leer datos.
+  --   enabled = true,
+  --   -- Dónde se ejecuta Python: `managed` es su propio Python con sus permisos, `auto` el entorno más estricto que esta máquina sostiene. (managed | auto)
+  --   runtime = "managed",
+  --   -- El intérprete de Python que se usa; sin valor se busca solo.
+  --   python = nil,
+  --   limits = {
+  --     -- Cuánto puede durar un script.
+  --     timeoutMs = 120000,
+  --     -- Archivos que puede tener una publicación.
+  --     maxFiles = 200,
+  --     -- Tamaño de un archivo publicado.
+  --     maxFileBytes = 104857600,
+  --     -- Tamaño total de una publicación.
+  --     maxOutputBytes = 524288000,
+  --     -- Memoria de cada proceso de un script.
+  --     memoryBytes = 4294967296,
+  --     -- Archivos que cada proceso de un script puede tener abiertos.
+  --     openFiles = 1024,
+  --     -- Procesos que un script puede tener a la vez.
+  --     processes = 256,
+  --     -- Tamaño de cada archivo que un script escribe.
+  --     writeBytes = 1073741824,
+  --     -- Cuánto se guarda de lo que imprime un script, la mitad del principio y la mitad del final.
+  --     logBytes = 2097152,
+  --   },
+  --   data = {
+  --     -- Archivo de datos más grande que se lee.
+  --     maxFileBytes = 4294967296,
+  --     -- Archivo de datos más grande que se sube.
+  --     maxUploadBytes = 209715200,
+  --     -- Filas de una hoja; un archivo mayor no da un conjunto de datos.
+  --     maxRows = 5000000,
+  --     -- Cuánto puede durar una consulta.
+  --     queryTimeoutMs = 5000,
+  --     -- Se acepta y no tiene efecto: las tablas se ordenan y filtran hasta `analysis.data.maxRows`.
+  --     maxInteractiveRows = 1000000,
+  --   },
+  --   retention = {
+  --     -- Días hasta que se borra la carpeta de trabajo de un script; 0 la conserva.
+  --     intermediateDays = 7,
+  --     -- Días hasta que se borran los scripts, los registros y los datos sin uso; 0 los conserva.
+  --     jobsDays = 30,
+  --     -- Días hasta que se borran los archivos de un artefacto; 0 los conserva.
+  --     artifactsDays = 0,
+  --   },
+  -- },
+  -- ui = {
+  --   -- Idioma del programa; `auto` sigue a LC_ALL, LC_MESSAGES y LANG. (auto | en | es)
+  --   locale = "auto",
+  -- },
+  -- log = {
+  --   -- Lo que va al archivo de registro de la carpeta de estado. (error | warn | info | debug)
+  --   level = "info",
+  -- },
+  -- end of keys
+}
+
+-- Una herramienta propia para el modelo: la entrada se comprueba antes de llamar a run.
+--
+-- alisio.tool {
+--   name = "stock_level",
+--   description = "Unidades de un producto en la base del almacén.",
+--   effect = "read",                      -- read | internal | write | process | external
+--   input = { sku = { "string", "número de artículo" }, warehouse = "string?" },
+--   run = function(args, call)
+--     call:progress("buscando " .. args.sku)
+--     local db <close> = assert(require("std.sql").open("stock.sqlite", { readonly = true }))
+--     return tostring(db:value("SELECT units FROM stock WHERE sku = ?", args.sku) or "producto desconocido")
+--   end,
+-- }
+
+-- Una regla para llamadas que no necesitan pregunta. Un rechazo gana a todo menos a --read-only.
+--
+-- alisio.permission {
+--   tool = "write_file",
+--   where = function(input) return input.path:find "^informes/" end,
+--   decide = "allow",
+-- }
+
+-- Un paso delante de cada llamada a una herramienta.
+--
+-- alisio.before("tool", function(call)
+--   if call.name == "shell" and call.input.command:find "rm %-rf" then
+--     return alisio.deny "en esta casa no"
+--   end
+-- end)
+
+-- Algo que hacer cuando llega un evento; docs/events.md los enumera.
+--
+-- alisio.on("artifact_published", function(event)
+--   print("archivo nuevo: " .. event.artifact.path)
+-- end)

@@ -1,0 +1,148 @@
+-- Alisio reads this file when it starts. It is Lua 5.4, it runs with your permissions, and
+-- everything in it may stay out. `alisio --clean` starts without it.
+local alisio = require "alisio"
+
+-- The keys of config.json, with their defaults. What stands here wins over config.json;
+-- `alisio doctor --config` shows where each value comes from.
+alisio.setup {
+  -- keys
+  -- -- The model to use: a profile under `models`, or `offline`, the built-in rules that need no account.
+  -- model = "offline",
+  -- -- Address of the model's server, in place of the profile's.
+  -- baseUrl = nil,
+  -- models = {
+  --   work = {
+  --     -- The protocol the server speaks: `openai` is Chat Completions. (openai)
+  --     provider = "openai",
+  --     -- The model's name as its server knows it; the profile's own name when unset.
+  --     model = nil,
+  --     -- Address of the server, up to and without `/chat/completions`.
+  --     baseUrl = "https://api.openai.com/v1",
+  --     -- How to sign in: `bearer` sends a key, `none` is for servers on this machine. (bearer | none)
+  --     auth = "bearer",
+  --     -- Environment variable that holds the key. Where it is not set, credentials.json is read.
+  --     keyEnv = "OPENAI_API_KEY",
+  --     -- Longest reply to ask for, in tokens; the server's own limit when unset.
+  --     maxOutputTokens = nil,
+  --     -- Sampling temperature; the server's own when unset.
+  --     temperature = nil,
+  --     -- How long a reply may stand still before it counts as lost.
+  --     idleTimeoutMs = 120000,
+  --   },
+  -- },
+  -- -- What tools may do unasked: `read-only` reads only, `ask` asks for all else, `auto` also writes in the workspace, `full` does all but install packages. (read-only | ask | auto | full)
+  -- permission = "ask",
+  -- permissions = {
+  --   -- Tools that run without asking.
+  --   allow = {},
+  --   -- Tools that never run.
+  --   deny = {},
+  -- },
+  -- agent = {
+  --   limits = {
+  --     -- Replies of the model in one run.
+  --     turns = 50,
+  --     -- How long one run may take; waiting for your answers does not count.
+  --     timeMs = 3600000,
+  --     -- Tokens the model may write in one run.
+  --     outputTokens = 200000,
+  --     -- Characters sent to the model in one request.
+  --     contextCharacters = 600000,
+  --     -- Tokens read and written in one run, all requests together.
+  --     totalTokens = 5000000,
+  --   },
+  -- },
+  -- analysis = {
+  --   -- Whether the model may write and run Python and read data.
+  --   enabled = true,
+  --   -- Where Python runs: `managed` is your own Python with your permissions, `auto` the strictest runtime this machine can hold. (managed | auto)
+  --   runtime = "managed",
+  --   -- The Python interpreter to use; found by itself when unset.
+  --   python = nil,
+  --   limits = {
+  --     -- How long a script may run.
+  --     timeoutMs = 120000,
+  --     -- Files one publication may hold.
+  --     maxFiles = 200,
+  --     -- Size of one published file.
+  --     maxFileBytes = 104857600,
+  --     -- Size of one publication in all.
+  --     maxOutputBytes = 524288000,
+  --     -- Memory of each process of a script.
+  --     memoryBytes = 4294967296,
+  --     -- Files each process of a script may hold open.
+  --     openFiles = 1024,
+  --     -- Processes a script may have at once.
+  --     processes = 256,
+  --     -- Size of any one file a script writes.
+  --     writeBytes = 1073741824,
+  --     -- How much of what a script prints is kept, half from its start and half from its end.
+  --     logBytes = 2097152,
+  --   },
+  --   data = {
+  --     -- Largest data file that is read.
+  --     maxFileBytes = 4294967296,
+  --     -- Largest data file that is uploaded.
+  --     maxUploadBytes = 209715200,
+  --     -- Rows of one sheet; a larger file makes no dataset.
+  --     maxRows = 5000000,
+  --     -- How long one query may run.
+  --     queryTimeoutMs = 5000,
+  --     -- Accepted and without effect: tables sort and filter up to `analysis.data.maxRows`.
+  --     maxInteractiveRows = 1000000,
+  --   },
+  --   retention = {
+  --     -- Days until a script's working folder is removed; 0 keeps it.
+  --     intermediateDays = 7,
+  --     -- Days until scripts, logs and unused datasets are removed; 0 keeps them.
+  --     jobsDays = 30,
+  --     -- Days until an artifact's files are removed; 0 keeps them.
+  --     artifactsDays = 0,
+  --   },
+  -- },
+  -- ui = {
+  --   -- Language of the program; `auto` follows LC_ALL, LC_MESSAGES and LANG. (auto | en | es)
+  --   locale = "auto",
+  -- },
+  -- log = {
+  --   -- What goes into the log file of the state folder. (error | warn | info | debug)
+  --   level = "info",
+  -- },
+  -- end of keys
+}
+
+-- A tool of your own for the model: input is checked before run is called.
+--
+-- alisio.tool {
+--   name = "stock_level",
+--   description = "Units of a product in the warehouse database.",
+--   effect = "read",                      -- read | internal | write | process | external
+--   input = { sku = { "string", "article number" }, warehouse = "string?" },
+--   run = function(args, call)
+--     call:progress("looking up " .. args.sku)
+--     local db <close> = assert(require("std.sql").open("stock.sqlite", { readonly = true }))
+--     return tostring(db:value("SELECT units FROM stock WHERE sku = ?", args.sku) or "unknown product")
+--   end,
+-- }
+
+-- A rule for calls that need no question. Denials win over everything but --read-only.
+--
+-- alisio.permission {
+--   tool = "write_file",
+--   where = function(input) return input.path:find "^reports/" end,
+--   decide = "allow",
+-- }
+
+-- A step in front of every tool call.
+--
+-- alisio.before("tool", function(call)
+--   if call.name == "shell" and call.input.command:find "rm %-rf" then
+--     return alisio.deny "not in this house"
+--   end
+-- end)
+
+-- Something to do when an event comes; docs/events.md lists them.
+--
+-- alisio.on("artifact_published", function(event)
+--   print("new file: " .. event.artifact.path)
+-- end)

@@ -1,0 +1,226 @@
+--- `alisio sessions`: what was said before, to read, keep and remove.
+local fs = require "std.fs"
+local json = require "std.json"
+local path = require "std.path"
+local term = require "std.term"
+local text = require "std.text"
+local failure = require "alisio.ui.cli.lib.failure"
+local transcript = require "alisio.ui.cli.lib.transcript"
+
+local M = {
+  name = "sessions",
+  help = { en = "List, show, export and delete sessions.", es = "Lista, muestra, exporta y borra sesiones." },
+}
+
+local said = {
+  none = { en = "No sessions yet.", es = "Todavía no hay sesiones." },
+  id = { en = "Name the session. alisio sessions list shows them.", es = "Indique la sesión. alisio sessions list las muestra." },
+  exists = { en = "{path} is there already. Name another file.", es = "{path} ya existe. Indique otro archivo." },
+  written = { en = "{path}, {count} events", es = "{path}, {count} eventos" },
+  ask = { en = "Delete session {id} ({title}) with its files? [y/N] ", es = "¿Borrar la sesión {id} ({title}) con sus archivos? [s/N] " },
+  kept = { en = "Session {id} was kept.", es = "La sesión {id} se conservó." },
+  deleted = { en = "Session {id} was deleted.", es = "La sesión {id} se borró." },
+  untitled = { en = "untitled", es = "sin título" },
+}
+
+local function pad(cell, width)
+  return cell .. (" "):rep(width - text.width(cell))
+end
+
+--- Rows in columns; the last column takes what is left of the line on a terminal.
+local function columns(rows)
+  local widths = {}
+  for _, row in ipairs(rows) do
+    for i = 1, #row - 1 do
+      widths[i] = math.max(widths[i] or 0, text.width(row[i]))
+    end
+  end
+  local lines = {}
+  for n, row in ipairs(rows) do
+    local cells, used = {}, 0
+    for i, width in ipairs(widths) do
+      cells[i] = pad(row[i], width)
+      used = used + width + 2
+    end
+    local last = row[#row]
+    if term.is_tty(1) then
+      last = text.truncate(last, math.max(term.size(1) - used, 10))
+    end
+    cells[#row] = last
+    lines[n] = table.concat(cells, "  ")
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+local function list(ctx, args)
+  local store, message, id, fields = ctx:store()
+  if not store then
+    return failure(ctx, message, id, fields)
+  end
+  local sessions
+  sessions, message, id, fields = store:sessions { limit = args.limit, kind = args.kind }
+  if not sessions then
+    return failure(ctx, message, id, fields)
+  end
+  if ctx.json then
+    ctx:print { sessions = json.array(sessions) }
+    return
+  elseif #sessions == 0 then
+    ctx:say(said.none)
+    return
+  end
+  local rows = {}
+  for i, session in ipairs(sessions) do
+    local title = session.title ~= "" and session.title or ctx:text(said.untitled)
+    rows[i] = { session.id, transcript.time(session.updated), session.kind, text.visible(title) .. "  " .. text.visible(session.cwd) }
+  end
+  ctx:out(columns(rows))
+end
+
+--- The session a command names, with its events.
+local function load(ctx, args)
+  if not args[1] then
+    return nil, ctx:text(said.id), "usage"
+  end
+  local store, message, id, fields = ctx:store()
+  if not store then
+    return failure(ctx, message, id, fields)
+  end
+  local session, events
+  session, message, id, fields = store:session(args[1])
+  if not session then
+    return failure(ctx, message, id, fields)
+  end
+  events, message, id, fields = store:events(session.id)
+  if not events then
+    return failure(ctx, message, id, fields)
+  end
+  return session, events
+end
+
+local function show(ctx, args)
+  local session, events, id, fields = load(ctx, args)
+  if not session then
+    return nil, events, id, fields
+  elseif ctx.json then
+    ctx:print { session = session, events = json.array(events) }
+    return
+  end
+  local page = transcript.markdown(session, events, ctx.locale)
+  ctx:out(text.markdown(page, { width = term.is_tty(1) and term.size(1) or 100, color = term.color(1) }))
+end
+
+local function export(ctx, args)
+  local session, events, id, fields = load(ctx, args)
+  if not session then
+    return nil, events, id, fields
+  end
+  local bytes
+  if ctx.json then
+    bytes = json.encode { session = session, events = json.array(events) } .. "\n"
+  else
+    bytes = transcript.markdown(session, events, ctx.locale)
+  end
+  if not args.out then
+    ctx:out(bytes)
+    return
+  end
+  local file = path.absolute(args.out, ctx.cwd)
+  if fs.exists(file) then
+    return nil, ctx:text(said.exists, { path = file }), "usage"
+  end
+  local ok, message
+  ok, message, id, fields = fs.write(file, bytes, { exclusive = true, mode = 384 })
+  if not ok then
+    return failure(ctx, message, id, fields)
+  end
+  ctx:say(said.written, { path = file, count = #events })
+end
+
+--- Whether to go on: asked on a terminal, taken as said where nobody can be asked.
+local function confirmed(ctx, args, session)
+  if args.yes or not (term.is_tty(0) and term.is_tty(2)) then
+    return true
+  end
+  local title = session.title ~= "" and session.title or ctx:text(said.untitled)
+  term.werr(ctx:text(said.ask, { id = session.id, title = text.visible(title) }))
+  local answer = io.read "l"
+  return answer ~= nil and answer:find "^%s*[yYsS]" ~= nil
+end
+
+local function delete(ctx, args)
+  if not args[1] then
+    return nil, ctx:text(said.id), "usage"
+  end
+  local store, message, id, fields = ctx:store()
+  if not store then
+    return failure(ctx, message, id, fields)
+  end
+  local deleted = json.array {}
+  for _, wanted in ipairs(args) do
+    local session, ok
+    session, message, id, fields = store:session(wanted)
+    if not session then
+      return failure(ctx, message, id, fields)
+    elseif not confirmed(ctx, args, session) then
+      return nil, ctx:text(said.kept, { id = wanted }), "permission_denied"
+    end
+    ok, message, id, fields = store:delete_session(wanted)
+    if not ok then
+      return failure(ctx, message, id, fields)
+    end
+    deleted[#deleted + 1] = wanted
+    if not ctx.json then
+      ctx:say(said.deleted, { id = wanted })
+    end
+  end
+  if ctx.json then
+    ctx:print { deleted = deleted }
+  end
+end
+
+local SESSION = { en = "SESSION", es = "SESIÓN" }
+
+M.commands = {
+  {
+    name = "list",
+    help = { en = "List sessions, the last used first.", es = "Lista las sesiones, la última usada primero." },
+    options = {
+      { name = "limit", value = "N", kind = "integer", help = { en = "At most so many.", es = "Como máximo tantas." } },
+      { name = "kind", value = "KIND", kind = "string", help = {
+        en = "Only sessions of this kind: run, tui, cli.", es = "Solo sesiones de este tipo: run, tui, cli." } },
+    },
+    run = list,
+  },
+  {
+    name = "show", arguments = SESSION,
+    help = { en = "Show what happened in a session.", es = "Muestra lo que ocurrió en una sesión." },
+    run = show,
+  },
+  {
+    name = "export", arguments = SESSION,
+    help = {
+      en = "Write a session as Markdown, with --json all its events.",
+      es = "Escribe una sesión como Markdown, con --json todos sus eventos.",
+    },
+    options = {
+      { name = "out", value = "FILE", kind = "string", help = {
+        en = "Write to this file, which must be new, and not to standard output.",
+        es = "Escribe en este archivo, que debe ser nuevo, y no en la salida estándar." } },
+    },
+    run = export,
+  },
+  {
+    name = "delete", arguments = { en = "SESSION…", es = "SESIÓN…" },
+    help = {
+      en = "Delete sessions with their datasets, jobs and artifacts.",
+      es = "Borra sesiones con sus datos, trabajos y artefactos.",
+    },
+    options = {
+      { name = "yes", help = { en = "Do not ask.", es = "No pregunta." } },
+    },
+    run = delete,
+  },
+}
+
+return M
