@@ -4,6 +4,7 @@
 -- refuses the step: what was put in front of it to stop something must not let it through.
 local registry = require "alisio.agent.registry"
 local log = require "std.log"
+local schema = require "std.schema"
 
 local M = {}
 
@@ -32,16 +33,26 @@ local function check_name(name, names, what, level)
       return
     end
   end
-  error(("there is no %s %q; there are: %s"):format(what, tostring(name), table.concat(names, ", ")), level + 1)
+  local near = schema.nearest(tostring(name), names)
+  local hint = near and "did you mean " .. near .. "?" or "there are: " .. table.concat(names, ", ")
+  error(("there is no %s %q; %s"):format(what, tostring(name), hint), level + 1)
+end
+
+local function check_function(fn, what, level)
+  if type(fn) ~= "function" then
+    error(("%s: the second argument is a function, not a %s"):format(what, type(fn)), level + 1)
+  end
 end
 
 --- Listens to the events of a type.
----@param type string
+---@param name string  a type of event, "*" for all
 ---@param fn fun(event: table)
 ---@return fun() remove
-function M.on(type, fn)
-  check_name(type, M.types, "event", 2)
-  return registry.add("on", { name = type, fn = fn }, 2)
+function M.on(name, fn)
+  check_name(name, M.types, "event", 2)
+  check_function(fn, "alisio.on", 2)
+  local remove = registry.add("on", { name = name, fn = fn }, 2)
+  return remove
 end
 
 --- Stands in front of a step.
@@ -50,7 +61,9 @@ end
 ---@return fun() remove
 function M.before(point, fn)
   check_name(point, M.points, "step", 2)
-  return registry.add("before", { name = point, fn = fn }, 2)
+  check_function(fn, "alisio.before", 2)
+  local remove = registry.add("before", { name = point, fn = fn }, 2)
+  return remove
 end
 
 --- Hands an event to its listeners.

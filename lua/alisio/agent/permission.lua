@@ -66,7 +66,8 @@ function M.rule(rule)
   if rule.where ~= nil and type(rule.where) ~= "function" then
     error("permission: where is a function of the tool's input", 2)
   end
-  return registry.add("rule", rule, 2)
+  local remove = registry.add("rule", rule, 2)
+  return remove
 end
 
 local function fits(rule, tool)

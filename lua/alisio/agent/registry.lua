@@ -48,6 +48,7 @@ end
 --- Runs a function whose additions belong to `name`.
 ---@param name string
 ---@param fn function
+---@param ... any  arguments of fn
 ---@return any ...  what fn returns; raises what it raises
 function M.as(name, fn, ...)
   local before = owner

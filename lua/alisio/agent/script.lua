@@ -32,7 +32,7 @@ end
 function M.setup(values)
   local ok, message = user.runtime().config:setup(values, place(2))
   if not ok then
-    error(message, 2)
+    error(message, 0) -- it names the file and line
   end
 end
 

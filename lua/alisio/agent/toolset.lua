@@ -82,9 +82,10 @@ function M.add(def)
     error(("there is a tool %s already"):format(checked.name), 2)
   end
   tool.register(checked)
-  return registry.add("tool", checked, 2, function()
+  local remove = registry.add("tool", checked, 2, function()
     tool.remove(checked.name)
   end)
+  return remove
 end
 
 return M

@@ -7,11 +7,12 @@ local M = {}
 --- Adds a tool. Raises when its name is taken or its definition is incomplete.
 ---@param def table  { name, description, effect, capability?, input, run, … }
 function M.register(def)
-  return door.register(def)
+  door.register(def)
 end
 
 --- Takes a tool away; harmless when it is not there.
 ---@param name string
+---@return boolean there  whether it was
 function M.remove(name)
   return door.remove(name)
 end
@@ -32,7 +33,7 @@ end
 --- Sets the gate, once: it gets { tool, input, call } and returns true, or nil, reason, id.
 ---@param fn fun(step: table): boolean?, string?, string?
 function M.set_gate(fn)
-  return door.set_gate(fn)
+  door.set_gate(fn)
 end
 
 --- Calls a tool through the gate.

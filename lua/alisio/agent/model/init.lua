@@ -22,7 +22,8 @@ function M.add(provider)
       error(("model: unknown key %q; there are: name, stream"):format(tostring(key)), 2)
     end
   end
-  return registry.add("model", provider, 2)
+  local remove = registry.add("model", provider, 2)
+  return remove
 end
 
 local function own(name)

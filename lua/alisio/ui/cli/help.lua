@@ -26,6 +26,10 @@ local M = {
   },
 }
 
+--- Shows help, completions or the man page.
+---@param ctx table
+---@param args table
+---@return integer? status
 function M.run(ctx, args)
   local cli = require "alisio.ui.cli"
   if args.completion then

@@ -52,7 +52,14 @@ local function last_end(store, id)
   return last.type == "run_completed" and last.status or "open"
 end
 
+--- Goes on, or shows where the session stands.
 ---@async
+---@param ctx table
+---@param args table
+---@return integer? status
+---@return string? message
+---@return string? id
+---@return table? fields
 function M.run(ctx, args)
   local id, next_arg, err, fields = find(ctx, args)
   if not id then

@@ -21,7 +21,14 @@ local M = {
   },
 }
 
+--- Runs the prompt.
 ---@async
+---@param ctx table
+---@param args table
+---@return integer? status
+---@return string? message
+---@return string? id
+---@return table? fields
 function M.run(ctx, args)
   local words, message, id = prompt.text(ctx, args, 1)
   if not words then

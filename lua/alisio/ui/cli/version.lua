@@ -7,6 +7,8 @@ local M = {
 --- The version of the program.
 M.version = "0.1.0"
 
+--- Shows the version.
+---@param ctx table
 function M.run(ctx)
   local term = require "std.term"
   if ctx.json then

@@ -178,10 +178,11 @@ local function convert(option, shown, given, locale)
 end
 
 --- Parses arguments by a list of options. `--name value`, `--name=value`; `--` ends the options; a
---- lone `-` is a positional. A value may begin with a dash only in the `=` form.
+--- lone `-` is a positional. A value may begin with two dashes only in the `=` form.
 ---@param argv string[]
 ---@param options table[]
 ---@param locale string
+---@param leading boolean?  the first positional ends the options: what follows is someone else's
 ---@return table? args  positionals in the array part, options by name
 ---@return string? message
 ---@return string? id    "usage"
