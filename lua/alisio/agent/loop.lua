@@ -50,7 +50,7 @@ local function step(run)
   local limits, messages = run.limits, run.messages
   local request = {
     system = run.system,
-    messages = messages,
+    messages = table.move(messages, 1, #messages, 1, {}),
     tools = run.tools,
     profile = run.profile,
     limits = { outputTokens = limits.outputTokens - run.output_tokens },

@@ -23,7 +23,7 @@ return {
   { type = "message_completed", help = "A whole message, after a cancel too.", fields = {
     { "text", "string", "all of it" },
     { "role", '"user"|"assistant"', "who wrote it" } } },
-  { type = "tool_started", help = "A tool call was allowed and begins.", fields = {
+  { type = "tool_started", help = "The model called a tool; it runs unless it is refused.", fields = {
     { "callId", "string", "names the call in all its events" },
     { "name", "string", "of the tool" },
     { "input", "any", "what the model passed" },

@@ -489,8 +489,13 @@ local function unfinished(events)
   return open, order
 end
 
-local function closing(event, locale)
-  if event.type == "tool_started" then
+local function closing(event, locale, waits)
+  if event.type == "tool_started" and waits then -- for an answer: it had not begun
+    return {
+      type = "tool_completed", callId = event.callId, name = event.name, status = "cancelled",
+      output = json.array {}, durationMs = 0,
+    }
+  elseif event.type == "tool_started" then
     local text = words.t(locale, "recover.tool", { name = event.name })
     return {
       type = "tool_completed", callId = event.callId, name = event.name, status = "uncertain",
@@ -530,11 +535,16 @@ function Store:recover(session, locale)
     return nil, err, id, fields
   end
   local open, order = unfinished(events)
-  local runs, added = {}, {}
+  local runs, added, waiting = {}, {}, {}
+  for _, event in pairs(open) do
+    if event.type == "permission_requested" then
+      waiting[event.callId] = true
+    end
+  end
   for _, key in ipairs(order) do
     local event = open[key]
     open[key] = nil
-    local closed = event and closing(event, locale or "en")
+    local closed = event and closing(event, locale or "en", waiting[event.callId])
     if closed then
       closed.v, closed.session, closed.run, closed.time = 1, session, event.run, clock.now()
       table.insert(event.type == "run_started" and runs or added, closed)

@@ -224,6 +224,20 @@ describe("store", function()
       assert.same({}, assert(store:recover(s)))
     end)
 
+    it("closes a call that waited for an answer as cancelled: it had not begun", function()
+      local s = session()
+      for _, event in ipairs {
+        { type = "run_started", prompt = "p", model = "offline", agent = "default" },
+        { type = "tool_started", callId = "a", name = "shell", input = {}, effect = "process" },
+        { type = "permission_requested", requestId = "r", callId = "a" },
+      } do
+        event.run = "run_1"
+        assert(store:append(s, event))
+      end
+      assert.equal("tool_completed:cancelled permission_resolved:deny run_completed:cancelled",
+        types(assert(store:recover(s))))
+    end)
+
     it("has nothing to do in an orderly session", function()
       assert.same({}, assert(store:recover(session())))
     end)
