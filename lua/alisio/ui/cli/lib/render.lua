@@ -167,7 +167,7 @@ local function write_blocks(self, blocks)
   local screen = self.screen
   local width = math.min(screen:width(), 104) - 5
   local shown = text.markdown(blocks, { width = width, color = screen.out_color })
-  shown = shown:gsub("%s+$", "")
+  shown = shown:gsub("[ \t]+\n", "\n"):gsub("%s+$", "")
   if shown == "" then
     return
   end
