@@ -23,6 +23,14 @@ $(B)/unit/%.o: tests/unit/%.c
 $(B)/unit/%: $(B)/unit/%.o $(OBJ_host) $(OBJ_data) $(OBJ_jail)
 	$(call link,$(PIE),$(LIBS_all) $(LIBS_cmocka))
 
+.PHONY: bench
+bench: deps all $(B)/peak ## measures the times and sizes that are promised
+	@B=$(B) python3 tests/bench/bench.py $(BENCH)
+
+$(B)/peak: tests/bench/peak.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $<
+
 LIBS_cmocka = $(call once,LIBS_cmocka,$(PKG_CONFIG) --libs cmocka)
 .PRECIOUS: $(B)/unit/%.o
 

@@ -10,6 +10,7 @@ $(B)/libalisio.a: $(OBJ_host)
 $(B)/$(SONAME): $(OBJ_host)
 	$(call link,$(SHARED),$(LIBS_alisio))
 
+# The man page and the completions are made by the program, from the tables its --help is made from.
 # Built anew without the hooks for tests. Everything goes below DESTDIR, which is empty or absolute.
 .PHONY: install install-files uninstall
 install: ## installs below PREFIX (and DESTDIR): programs, library, header, man page, completions
@@ -28,10 +29,10 @@ install-files: all $(B)/libalisio.a $(B)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/$(SOLINK)
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@REQUIRES@|$(PKGS_alisio)|' \
 	  -e 's|@LIBS@|$(SYS_LIBS)|' tools/alisio.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/alisio.pc
-	install -m 644 docs/man/alisio.1 $(DESTDIR)$(DATADIR)/man/man1/alisio.1
-	install -m 644 docs/completions/alisio.bash $(DESTDIR)$(DATADIR)/bash-completion/completions/alisio
-	install -m 644 docs/completions/_alisio $(DESTDIR)$(DATADIR)/zsh/site-functions/_alisio
-	install -m 644 docs/completions/alisio.fish $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/alisio.fish
+	$(B)/alisio help --man >$(DESTDIR)$(DATADIR)/man/man1/alisio.1
+	$(B)/alisio help --completion bash >$(DESTDIR)$(DATADIR)/bash-completion/completions/alisio
+	$(B)/alisio help --completion zsh >$(DESTDIR)$(DATADIR)/zsh/site-functions/_alisio
+	$(B)/alisio help --completion fish >$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/alisio.fish
 	install -m 644 LICENSE $(DESTDIR)$(DATADIR)/doc/alisio/LICENSE
 
 uninstall: ## removes what install put there

@@ -106,7 +106,8 @@ local function library_of(header)
       return rule[2]
     end
   end
-  if SYSTEM[header] or header:find "^sys/" or header:find "^linux/" or header:find "^netinet/" or header:find "^arpa/" then
+  if SYSTEM[header] or header:find "^sys/" or header:find "^linux/" or header:find "^netinet/"
+    or header:find "^arpa/" or header:find "^%a+intrin%.h$" then
     return nil
   end
   return "unknown to tests/lint/layers.lua"
