@@ -1,5 +1,6 @@
 /* host.term: the terminal, over prim/term. */
 #include "bind/util.h"
+#include "core/host.h"
 #include "prim/term.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,16 +50,23 @@ static int l_raw(lua_State *L)
     luaL_setmetatable(L, RAW_TYPE);
     if (al_keys_open(&r->keys, al_host_loop(al_host_of(L)), fd, &err) < 0)
         return al_fail(L, &err);
+    al_host_hold(al_host_of(L));
     if (al_term_raw(fd, signals, &err) < 0)
         return al_fail(L, &err);
     r->on = true;
     return 1;
 }
 
+static void on_closed(void *data)
+{
+    al_host_drop(data);
+}
+
 static int raw_close(lua_State *L)
 {
     raw_mode *r = luaL_checkudata(L, 1, RAW_TYPE);
-    al_keys_close(r->keys);
+    if (r->keys)
+        al_keys_close(r->keys, on_closed, al_host_of(L));
     if (r->on)
         al_term_cooked();
     *r = (raw_mode){ NULL, false };

@@ -6,8 +6,10 @@
 int luaopen_cjson(lua_State *L); /* of lua-cjson, for scripts that ask for it */
 int luaopen_cjson_safe(lua_State *L);
 #endif
+int luaopen_host_artifact(lua_State *L);
 int luaopen_host_asset(lua_State *L);
 int luaopen_host_clock(lua_State *L);
+int luaopen_host_engine(lua_State *L);
 int luaopen_host_fs(lua_State *L);
 int luaopen_host_host(lua_State *L);
 int luaopen_host_http(lua_State *L);
@@ -26,8 +28,10 @@ const al_module al_modules[] = {
     { "cjson", luaopen_cjson },
     { "cjson.safe", luaopen_cjson_safe },
 #endif
+    { "host.artifact", luaopen_host_artifact },
     { "host.asset", luaopen_host_asset },
     { "host.clock", luaopen_host_clock },
+    { "host.engine", luaopen_host_engine },
     { "host.fs", luaopen_host_fs },
     { "host.host", luaopen_host_host },
     { "host.http", luaopen_host_http },

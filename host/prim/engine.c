@@ -395,7 +395,7 @@ static int end_error(const al_engine *e, al_err *err)
     switch (e->state) {
     case TIMED_OUT:
         return al_err_setf(err, AL_ETIMEOUT, "query_timeout", "analysis.data.queryTimeoutMs",
-                           "stopped after %llu ms", (unsigned long long)e->timeout_ms);
+                           "no answer within %llu ms", (unsigned long long)e->timeout_ms);
     case CANCELLING: return al_err_set(err, AL_ECANCELED, "cancelled", NULL, NULL);
     case BROKEN:
         return al_err_setf(err, AL_EIO, "engine_failed", "engine", "it broke the protocol: %s",

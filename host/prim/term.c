@@ -132,6 +132,8 @@ struct al_keys {
     int64_t timeout_ms;
     al_keys_done done;
     void *data;
+    void (*closed)(void *data);
+    void *closed_data;
 };
 
 static void name_key(TermKey *parser, const TermKeyKey *in, al_key *out)
@@ -292,14 +294,16 @@ static void on_closed(uv_handle_t *handle)
         return;
     if (k->done)
         k->done(AL_ECANCELED, NULL, k->data);
+    if (k->closed)
+        k->closed(k->closed_data);
     termkey_destroy(k->parser);
     free(k);
 }
 
-void al_keys_close(al_keys *k)
+void al_keys_close(al_keys *k, void (*closed)(void *data), void *data)
 {
-    if (!k)
-        return;
+    k->closed = closed;
+    k->closed_data = data;
     uv_close((uv_handle_t *)&k->poll, on_closed);
     uv_close((uv_handle_t *)&k->timer, on_closed);
 }

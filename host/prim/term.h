@@ -36,6 +36,7 @@ int al_keys_open(al_keys **out, uv_loop_t *loop, int fd, al_err *err);
  */
 int al_keys_wait(al_keys *k, int64_t timeout_ms, al_keys_done done, void *data, al_err *err);
 void al_keys_cancel(al_keys *k); /* the wait that is on ends soon, with AL_ECANCELED */
-void al_keys_close(al_keys *k);  /* the same; the memory goes when libuv has let it go */
+/* The same; closed(data) is called from the loop when libuv has let it go. */
+void al_keys_close(al_keys *k, void (*closed)(void *data), void *data);
 
 #endif

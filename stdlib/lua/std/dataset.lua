@@ -1,0 +1,336 @@
+--- Tables made from files, and questions to them, in a process of their own.
+---
+--- The engine is a program that is handed open files, limits itself, and answers; whatever a file
+--- does to it, this one goes on and says so ("engine_failed"). An ingestion has an engine of its own,
+--- questions share at most two that are kept.
+local engine = require "host.engine"
+local fs = require "std.fs"
+local json = require "std.json"
+local schema = require "std.schema"
+local task = require "std.task"
+
+local M = {}
+
+local KEPT = 2
+local GRACE_MS = 150          -- an engine that has not stopped itself so long after its time is killed
+local DESCRIBE_MS = 10000
+local REPLY = { maxBytes = 16 << 20, maxDepth = 16 }
+
+-- What the engine says is checked before anything believes it.
+local COLUMN = {
+  type = "object",
+  required = { "name", "label", "type", "nulls", "distinct", "distinctExact", "textFallbacks", "top" },
+  properties = {
+    name = { type = "string" }, label = { type = "string" }, type = { type = "string" },
+    nulls = { type = "integer" }, distinct = { type = "integer" }, distinctExact = { type = "boolean" },
+    min = { type = { "string", "null" } }, max = { type = { "string", "null" } },
+    mean = { type = { "number", "null" } }, textFallbacks = { type = "integer" },
+    top = {
+      type = "array",
+      items = {
+        type = "object", required = { "value", "count" },
+        properties = { value = { type = "string" }, count = { type = "integer" } },
+      },
+    },
+  },
+}
+local DESCRIPTION = schema.compile {
+  type = "object",
+  required = { "format", "rows", "irregularRows", "sheets" },
+  properties = {
+    format = { type = "string" },
+    encoding = { type = { "string", "null" } },
+    delimiter = { type = { "string", "null" } },
+    rows = { type = "integer" },
+    irregularRows = { type = "integer" },
+    sha256 = { type = "string" },
+    bytes = { type = "integer" },
+    sheets = {
+      type = "array",
+      items = {
+        type = "object", required = { "name", "table", "rows", "columns", "sample" },
+        properties = {
+          name = { type = "string" }, table = { type = "string" }, rows = { type = "integer" },
+          columns = { type = "array", items = COLUMN },
+          sample = { type = "array", items = { type = "array" } },
+        },
+      },
+    },
+    notes = {
+      type = "array",
+      items = { type = "object", required = { "id" }, properties = { id = { type = "string" } } },
+    },
+  },
+}
+local ANSWER = schema.compile {
+  type = "object",
+  required = { "columns", "truncated", "elapsedMs" },
+  properties = {
+    columns = { type = "array", items = { type = "string" } },
+    truncated = { type = "boolean" },
+    elapsedMs = { type = "number" },
+    cut = { type = "array", items = { type = "array", items = { type = "integer" } } },
+  },
+}
+
+local function distrust(why)
+  return nil, "the engine sent what it should not: " .. why, "engine_failed", { detail = why }
+end
+
+local function read_reply(text, shape)
+  local reply, err = json.decode(text, REPLY)
+  if reply == nil then
+    return distrust(err)
+  end
+  local fits, where = schema.check(shape, reply)
+  if not fits then
+    return distrust(where)
+  end
+  return reply
+end
+
+-- Sends a request and hands its frames to on_frame until the result, which is returned as text.
+local function converse(e, request, files, timeout, on_frame, raw)
+  request.v = 1
+  local sent, err, id, fields = e:send(json.encode(request), files, timeout)
+  if not sent then
+    return nil, err, id, fields
+  end
+  while true do
+    local kind, a, b, c = e:next(raw)
+    if kind == "result" then
+      return a
+    elseif not kind then
+      return nil, a, b, c
+    end
+    local ok, why = on_frame(kind, a, b, c)
+    if not ok then
+      return distrust(why)
+    end
+  end
+end
+
+local function no_frames(kind)
+  return kind == "progress", "rows that were not asked for"
+end
+
+local function open_input(input)
+  if type(input) ~= "string" then
+    return input
+  end
+  local file, err, id, fields = fs.open(input)
+  if not file then
+    return nil, err, id, fields
+  end
+  if file:stat().type ~= "file" then
+    file:close()
+    return nil, input .. ": is not a regular file", "io_error", { object = input }
+  end
+  return file
+end
+
+---@class std.dataset.Engine
+local Engine = {}
+Engine.__index = Engine
+Engine.__close = function(self)
+  self:close()
+end
+
+--- Makes a client. Nothing is started before it is needed.
+---@param options { tmp: string, program: string? }  tmp: folder for the engine's nameless temporary
+---       files; program: another engine than the one that came with this program
+---@return std.dataset.Engine
+function M.open_engine(options)
+  local slots = task.channel(KEPT)
+  for _ = 1, KEPT do
+    slots:try_send(true)
+  end
+  return setmetatable({ tmp = options.tmp, program = options.program, idle = {}, slots = slots }, Engine)
+end
+
+-- Gives a kept engine back when the variable that holds the lease goes out of scope; one that is in
+-- the middle of something (its task was cancelled) is ended instead.
+local function lease(self)
+  self.slots:receive()
+  local held = setmetatable({}, {
+    __close = function(held)
+      local e = held.engine
+      if e and e:alive() and not e:busy() and not self.closed then
+        self.idle[#self.idle + 1] = e
+      elseif e then
+        e:close()
+      end
+      self.slots:try_send(true)
+    end,
+  })
+  repeat
+    held.engine = table.remove(self.idle)
+  until not held.engine or held.engine:alive()
+  return held
+end
+
+local function start(self)
+  return engine.start(self.tmp, self.program)
+end
+
+--- Reads a file into a dataset: one SQLite file that appears at `output` when it is whole.
+---@async
+---@param request { input: string|table, output: string, name: string, overrides: table?, limits: table?, sample: integer?, on_progress: fun(progress: table)? }
+---   input: a path or an open file of std.fs; name: what the file is called, a hint of its format;
+---   overrides: format, delimiter, header, encoding, skip; limits: maxRows, maxColumns, maxCellBytes,
+---   maxFileBytes, maxExpandedBytes; progress: bytes, total, rows
+---@return table? description  format, encoding, delimiter, rows, irregularRows, sha256, bytes, sheets, notes
+---@return string? err
+---@return string? id      ingest_invalid, ingest_limit, dataset_unsupported, engine_failed, …
+---@return table? fields
+function Engine:ingest(request)
+  local message = { op = "ingest", name = request.name, limits = request.limits, sample = request.sample }
+  for key, value in pairs(request.overrides or {}) do
+    message[key] = value
+  end
+  local input, err, id, fields = open_input(request.input)
+  if not input then
+    return nil, err, id, fields
+  end
+  local opened <close> = input ~= request.input and input or nil
+  local output <close>, err2, id2, fields2 = engine.output(request.output)
+  if not output then
+    return nil, err2, id2, fields2
+  end
+  local e <close>, err3, id3, fields3 = start(self)
+  if not e then
+    return nil, err3, id3, fields3
+  end
+  local result
+  result, err, id, fields = converse(e, message, { input, output }, nil, function(kind, text)
+    local progress = kind == "progress" and json.decode(text, REPLY)
+    if progress and request.on_progress then
+      request.on_progress(progress)
+    end
+    return progress, "progress that is none"
+  end)
+  if not result then
+    return nil, err, id, fields
+  end
+  local description
+  description, err, id, fields = read_reply(result, DESCRIPTION)
+  if not description then
+    return nil, err, id, fields
+  end
+  local ok
+  ok, err, id, fields = output:commit()
+  if not ok then
+    return nil, err, id, fields
+  end
+  return description
+end
+
+-- One request about a dataset, on a kept engine.
+local function ask(self, path, message, timeout, on_frame, raw)
+  local input, err, id, fields = open_input(path)
+  if not input then
+    return nil, err, id, fields
+  end
+  local file <close> = input ~= path and input or nil
+  local held <close> = lease(self)
+  if not held.engine then
+    held.engine, err, id, fields = start(self)
+    if not held.engine then
+      return nil, err, id, fields
+    end
+  end
+  return converse(held.engine, message, { input }, timeout, on_frame, raw)
+end
+
+--- What a dataset knows of itself.
+---@async
+---@param path string|table
+---@param options? { sample: integer? }  rows of each sheet
+---@return table? description  as ingest gives it
+---@return string? err
+---@return string? id
+---@return table? fields
+function Engine:describe(path, options)
+  local message = { op = "describe", sample = options and options.sample }
+  local result, err, id, fields = ask(self, path, message, DESCRIBE_MS, no_frames)
+  if not result then
+    return nil, err, id, fields
+  end
+  return read_reply(result, DESCRIPTION)
+end
+
+-- Cells by the name of their column too: a name wins over n, the first of two over the second.
+local function name_cells(rows, columns)
+  for _, row in ipairs(rows) do
+    row.n = #columns
+    for i = #columns, 1, -1 do
+      row[columns[i]] = row[i]
+    end
+  end
+end
+
+--- Asks one SELECT. A row has its cells by number and by column name, and `n`, how many they are;
+--- NULL is nil.
+---@async
+---@param path string|table
+---@param sql string
+---@param options? { maxRows: integer?, timeoutMs: integer?, cellBytes: integer?, raw: boolean? }
+---   200 rows, 5000 ms, 2048 bytes of a cell when left out; raw: the rows as the JSON text of a list
+---   of lists in `rowsJson` instead of `rows`
+---@return { columns: string[], rows: table[]?, rowsJson: string?, truncated: boolean, elapsedMs: number, cut: integer[][] }? answer
+---   cut: row and column, from 1, of each cell that was cut
+---@return string? err
+---@return string? id      query_rejected, query_timeout, query_failed, engine_failed, …
+---@return table? fields
+function Engine:query(path, sql, options)
+  options = options or {}
+  local max, timeout = options.maxRows or 200, options.timeoutMs or 5000
+  local message = { op = "query", sql = sql, maxRows = max, timeoutMs = timeout, cellBytes = options.cellBytes or 2048 }
+  local rows, parts, count, width = {}, {}, 0, nil
+  local result, err, id, fields = ask(self, path, message, timeout + GRACE_MS, function(kind, got, n, columns)
+    if kind ~= "rows" then
+      return true
+    end
+    count = count + n
+    if count > max or (n > 0 and width and width ~= columns) then
+      return false, "more or other rows than were asked for"
+    end
+    width = n > 0 and columns or width
+    if options.raw then
+      parts[#parts + 1] = n > 0 and got or nil
+    else
+      table.move(got, 1, n, #rows + 1, rows)
+    end
+    return true
+  end, options.raw)
+  if not result then
+    return nil, err, id, fields
+  end
+  local answer
+  answer, err, id, fields = read_reply(result, ANSWER)
+  if not answer then
+    return nil, err, id, fields
+  end
+  if width and width ~= #answer.columns then
+    return distrust "rows that do not fit their columns"
+  end
+  answer.cut = answer.cut or json.array()
+  if options.raw then
+    answer.rowsJson = "[" .. table.concat(parts, ",") .. "]"
+  else
+    name_cells(rows, answer.columns)
+    answer.rows = rows
+  end
+  return answer
+end
+
+--- Ends the engines that are kept.
+function Engine:close()
+  self.closed = true
+  for _, e in ipairs(self.idle) do
+    e:close()
+  end
+  self.idle = {}
+end
+
+return M
