@@ -45,13 +45,17 @@ static bool push_blob(lua_State *L, const char *text, size_t len)
     return (len - i == 1 && text[i] == '\'') || !strncmp(text + i, "…", len - i);
 }
 
-static bool push_big_integer(lua_State *L, const char *text)
+/* An integer that a double would not keep. */
+static bool push_big_integer(lua_State *L, const char *text, size_t len)
 {
-    char *end;
+    char digits[24], *end = digits;
+    size_t n = len < sizeof digits ? len : 0;
+
+    memcpy(digits, text, n);
+    digits[n] = '\0';
     errno = 0;
-    long long v = strtoll(text, &end, 10);
-    lua_pushinteger(L, v);
-    return !errno && end != text && !*end;
+    lua_pushinteger(L, strtoll(digits, &end, 10));
+    return n > 0 && !errno && end == digits + n;
 }
 
 static bool push_infinity(lua_State *L, const char *text, size_t len)
@@ -70,7 +74,7 @@ static bool push_cell(lua_State *L, const al_json *j, al_json_type type, char ki
     case 'n': lua_pushnil(L); return type == AL_JSON_NULL;
     case 'i':
         if (string)
-            return push_big_integer(L, j->text);
+            return push_big_integer(L, j->text, j->len);
         lua_pushinteger(L, j->integer);
         return number && j->is_int;
     case 'r':

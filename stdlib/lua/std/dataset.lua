@@ -69,7 +69,7 @@ local ANSWER = schema.compile {
     columns = { type = "array", items = { type = "string" } },
     truncated = { type = "boolean" },
     elapsedMs = { type = "number" },
-    cut = { type = "array", items = { type = "array", items = { type = "integer" } } },
+    cut = { type = "array", items = { type = "array", items = { type = "integer" }, minItems = 2, maxItems = 2 } },
   },
 }
 
@@ -192,7 +192,7 @@ function Engine:ingest(request)
   if not input then
     return nil, err, id, fields
   end
-  local opened <close> = input ~= request.input and input or nil
+  local _opened <close> = input ~= request.input and input or nil
   local output <close>, err2, id2, fields2 = engine.output(request.output)
   if not output then
     return nil, err2, id2, fields2
@@ -231,7 +231,7 @@ local function ask(self, path, message, timeout, on_frame, raw)
   if not input then
     return nil, err, id, fields
   end
-  local file <close> = input ~= path and input or nil
+  local _file <close> = input ~= path and input or nil
   local held <close> = lease(self)
   if not held.engine then
     held.engine, err, id, fields = start(self)
@@ -278,7 +278,7 @@ end
 ---   200 rows, 5000 ms, 2048 bytes of a cell when left out; raw: the rows as the JSON text of a list
 ---   of lists in `rowsJson` instead of `rows`
 ---@return { columns: string[], rows: table[]?, rowsJson: string?, truncated: boolean, elapsedMs: number, cut: integer[][] }? answer
----   cut: row and column, from 1, of each cell that was cut
+---   cut: row and column of each cell that was cut, from 1; with raw from 0
 ---@return string? err
 ---@return string? id      query_rejected, query_timeout, query_failed, engine_failed, …
 ---@return table? fields
@@ -318,6 +318,9 @@ function Engine:query(path, sql, options)
   if options.raw then
     answer.rowsJson = "[" .. table.concat(parts, ",") .. "]"
   else
+    for _, cell in ipairs(answer.cut) do
+      cell[1], cell[2] = cell[1] + 1, cell[2] + 1
+    end
     name_cells(rows, answer.columns)
     answer.rows = rows
   end

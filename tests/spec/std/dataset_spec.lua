@@ -1,0 +1,202 @@
+local dataset = require "std.dataset"
+local fs = require "std.fs"
+local task = require "std.task"
+
+describe("std.dataset", function()
+  local dir, client
+
+  setup(function()
+    dir = assert(fs.temp_dir("/tmp", "alisio-spec-"))
+    client = dataset.open_engine { tmp = dir .. "/tmp" }
+    assert(fs.write(dir .. "/s.csv", "Región,Total\nNorte,1.5\nSur,2\nSur,007\n"))
+    assert(client:ingest { input = dir .. "/s.csv", output = dir .. "/s.sqlite", name = "s.csv" })
+  end)
+  teardown(function()
+    client:close()
+    assert(fs.remove(dir))
+  end)
+
+  local function ask(sql, options)
+    return client:query(dir .. "/s.sqlite", sql, options)
+  end
+
+  describe("ingest", function()
+    it("makes one private file and says what is in it", function()
+      local d = assert(client:ingest {
+        input = dir .. "/s.csv", output = dir .. "/one.sqlite", name = "s.csv", sample = 1,
+      })
+      assert.equal("csv", d.format)
+      assert.equal(3, d.rows)
+      assert.equal("region", d.sheets[1].columns[1].name)
+      assert.same({ { "Norte", 1.5 } }, d.sheets[1].sample)
+      assert.equal(64, #d.sha256)
+      local st = fs.stat(dir .. "/one.sqlite")
+      assert.equal(384, st.mode)
+      assert.equal(1, st.links)
+    end)
+
+    it("takes an open file and what the caller knows better", function()
+      local root <close> = assert(fs.open_root(dir))
+      assert(root:write("odd.txt", "# note\na;b\n1;2\n"))
+      local file <close> = assert(root:open "odd.txt")
+      local d = assert(client:ingest {
+        input = file, output = dir .. "/odd.sqlite", name = "odd.txt",
+        overrides = { format = "csv", delimiter = ";", skip = 1 },
+      })
+      assert.equal(1, d.rows)
+      assert.equal("a", d.sheets[1].columns[1].name)
+    end)
+
+    it("leaves nothing when the file is refused", function()
+      assert(fs.write(dir .. "/none.csv", ""))
+      local d, err, id = client:ingest {
+        input = dir .. "/none.csv", output = dir .. "/none.sqlite", name = "none.csv",
+      }
+      assert.is_nil(d)
+      assert.is_truthy(err)
+      assert.equal("ingest_invalid", id)
+      assert.is_false(fs.exists(dir .. "/none.sqlite"))
+    end)
+
+    it("says which limit was passed", function()
+      local d, _, id, fields = client:ingest {
+        input = dir .. "/s.csv", output = dir .. "/limit.sqlite", name = "s.csv", limits = { maxRows = 2 },
+      }
+      assert.is_nil(d)
+      assert.equal("ingest_limit", id)
+      assert.matches("maxRows", fields.object)
+    end)
+
+    it("never replaces a file", function()
+      local d, _, id = client:ingest { input = dir .. "/s.csv", output = dir .. "/s.sqlite", name = "s.csv" }
+      assert.is_nil(d)
+      assert.equal("io_error", id)
+      assert.equal(3, ask("SELECT count(*) FROM data").rows[1][1])
+    end)
+
+    it("refuses what is no regular file", function()
+      for _, path in ipairs { dir, "/dev/zero", dir .. "/missing" } do
+        local d, err = client:ingest { input = path, output = dir .. "/x.sqlite", name = "x.csv" }
+        assert.is_nil(d)
+        assert.matches(path, err, 1, true)
+      end
+    end)
+
+    it("stops when its task is cancelled and leaves nothing", function()
+      assert(fs.write(dir .. "/big.csv", "a,b\n" .. ("1234567,abcdefg\n"):rep(3000000)))
+      local t = task.spawn(function()
+        return client:ingest { input = dir .. "/big.csv", output = dir .. "/big.sqlite", name = "big.csv" }
+      end)
+      task.sleep(60)
+      t:cancel()
+      local ok, err = t:wait()
+      assert.is_nil(ok)
+      assert.matches("cancelled", err)
+      assert.is_false(fs.exists(dir .. "/big.sqlite"))
+      assert(fs.remove(dir .. "/big.csv"))
+    end)
+  end)
+
+  describe("query", function()
+    it("gives rows by number and name", function()
+      local a = assert(ask "SELECT region, count(*) AS n, sum(total) AS total FROM data GROUP BY 1 ORDER BY 1")
+      assert.same({ "region", "n", "total" }, a.columns)
+      assert.equal("Sur", a.rows[2].region)
+      assert.equal(2, a.rows[2].n) -- the column, not the number of cells
+      assert.equal("Norte", a.rows[1][1])
+      assert.equal(1, ask("SELECT 1 AS a").rows[1].n)
+    end)
+
+    it("gives cells exactly", function()
+      local row = ask("SELECT 9007199254740993, -9223372036854775807 - 1, 9223372036854775807, 1.0, 0.1, "
+        .. "1e999, -1e999, x'00ff', x'', NULL, '', 'a' || char(0) || 'ñ'").rows[1]
+      assert.equal(9007199254740993, row[1])
+      assert.equal(math.mininteger, row[2])
+      assert.equal(math.maxinteger, row[3])
+      assert.equal("float", math.type(row[4]))
+      assert.equal(0.1, row[5])
+      assert.equal(math.huge, row[6])
+      assert.equal(-math.huge, row[7])
+      assert.equal("\0\xff", row[8])
+      assert.equal("", row[9])
+      assert.is_nil(row[10])
+      assert.equal("", row[11])
+      assert.equal("a\0ñ", row[12])
+      assert.equal(12, row.n)
+    end)
+
+    it("gives the engine's own JSON when asked", function()
+      local a = assert(ask("SELECT region, total FROM data", { raw = true }))
+      assert.equal('[["Norte",1.5],["Sur",2],["Sur","007"]]', a.rowsJson)
+      assert.is_nil(a.rows)
+      assert.equal("[]", ask("SELECT 1 WHERE 0", { raw = true }).rowsJson)
+    end)
+
+    it("cuts rows and cells and says so", function()
+      local a = assert(ask("SELECT region FROM data", { maxRows = 2 }))
+      assert.is_true(a.truncated)
+      assert.equal(2, #a.rows)
+      a = assert(ask("SELECT 1, printf('%.*c', 100, 'x')", { cellBytes = 16 }))
+      assert.equal(("x"):rep(16) .. "…", a.rows[1][2])
+      assert.same({ { 1, 2 } }, a.cut)
+    end)
+
+    it("passes on what SQLite and the guard say", function()
+      local a, err, id = ask "SELECT nope FROM data"
+      assert.is_nil(a)
+      assert.matches("no such column: nope", err, 1, true)
+      assert.equal("query_failed", id)
+      assert.equal("query_rejected", select(3, ask "DELETE FROM data"))
+      assert.equal("query_rejected", select(3, ask "SELECT 1; SELECT 2"))
+    end)
+
+    it("ends a statement that takes too long and goes on", function()
+      local endless = "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT count(*) FROM t"
+      assert.equal("query_timeout", select(3, ask(endless, { timeoutMs = 100 })))
+      assert.equal(3, ask("SELECT count(*) FROM data").rows[1][1])
+    end)
+
+    it("answers many at once with two engines", function()
+      local fns = {}
+      for i = 1, 12 do
+        fns[i] = function()
+          return ask("SELECT " .. i).rows[1][1]
+        end
+      end
+      assert.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 }, task.all(fns))
+      assert.is_true(#client.idle <= 2)
+    end)
+
+    it("goes on after a cancelled question", function()
+      local t = task.spawn(function()
+        return ask("WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT count(*) FROM t")
+      end)
+      task.sleep(30)
+      t:cancel()
+      assert.is_nil((t:wait()))
+      assert.equal(3, ask("SELECT count(*) FROM data").rows[1][1])
+    end)
+  end)
+
+  it("describes a dataset from the file alone", function()
+    local d = assert(client:describe(dir .. "/s.sqlite", { sample = 2 }))
+    assert.equal("Región", d.sheets[1].columns[1].label)
+    assert.equal(2, #d.sheets[1].sample)
+  end)
+
+  it("says that the engine could not be started", function()
+    local broken = dataset.open_engine { tmp = dir .. "/tmp", program = "/no/such/engine" }
+    local a, err, id = broken:query(dir .. "/s.sqlite", "SELECT 1")
+    assert.is_nil(a)
+    assert.matches("/no/such/engine", err, 1, true)
+    assert.equal("engine_failed", id)
+  end)
+
+  it("says that the engine died", function()
+    local dead = dataset.open_engine { tmp = dir .. "/tmp", program = "/bin/true" }
+    local a, err, id = dead:query(dir .. "/s.sqlite", "SELECT 1")
+    assert.is_nil(a)
+    assert.is_truthy(err)
+    assert.equal("engine_failed", id)
+  end)
+end)
