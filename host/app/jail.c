@@ -1,0 +1,166 @@
+/* jail PROGRAM [ARG…]: runs a program and ends it with all it started.
+ *
+ * The host gives environment, folder and descriptors 0 to 2 as the program shall have them, and on
+ * 3 a socket: it sends one frame with the spec, this process answers {"pid":…} when the program
+ * runs and one result or error at its end. Any byte later asks to stop; the socket's end means that
+ * the host is gone. Host side: prim/proc. */
+#include "base/json.h"
+#include "base/wire.h"
+#include "jail/sanitizer.h"
+#include "jail/session.h"
+#include "jail/supervisor.h"
+#include "jail/tree.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#if defined(__linux__) && !defined(AL_PORTABLE)
+#include <sys/prctl.h>
+#endif
+
+enum { CHANNEL = 3, SPEC_MAX = 64 * 1024 };
+
+static uint64_t number(const char *json, size_t len, const char *key)
+{
+    int64_t n = 0;
+
+    return al_json_get_int(json, len, key, &n) && n > 0 ? (uint64_t)n : 0;
+}
+
+/* {"v":1,"timeoutMs":…,"graceMs":…,"limits":{"memoryBytes","openFiles","fileBytes","cpuMs",
+ * "processes"}}; with limits, even empty ones, the program gets no new privileges. */
+static int read_spec(al_session *session, al_watch *watch, al_err *err)
+{
+    al_buf body;
+    al_wire_type type;
+    const char *limits;
+    size_t len;
+    int nfds = 0, rc;
+
+    al_buf_init(&body, SPEC_MAX);
+    rc = al_wire_recv(CHANNEL, &type, &body, NULL, &nfds);
+    if (rc != 1 || type != AL_WIRE_REQUEST || number(body.data, body.len, "v") != AL_WIRE_VERSION) {
+        al_buf_free(&body);
+        return al_err_set(err, AL_EDATA, "internal", "jail", "no spec on descriptor 3");
+    }
+    watch->timeout_ms = number(body.data, body.len, "timeoutMs");
+    watch->grace_ms = number(body.data, body.len, "graceMs");
+    if (al_json_get_raw(body.data, body.len, "limits", &limits, &len)) {
+        session->confined = true;
+        session->limits.no_core = true;
+        session->limits.memory_bytes = number(limits, len, "memoryBytes");
+        session->limits.open_files = number(limits, len, "openFiles");
+        session->limits.file_bytes = number(limits, len, "fileBytes");
+        session->limits.cpu_seconds = (number(limits, len, "cpuMs") + 999) / 1000;
+        watch->max_processes = (unsigned)number(limits, len, "processes");
+    }
+    al_buf_free(&body);
+    return AL_OK;
+}
+
+static void send_frame(al_wire_type type, const al_buf *body)
+{
+    if (!body->failed)
+        al_wire_send(CHANNEL, type, body->data, body->len, NULL, 0);
+}
+
+static void field(al_json_out *o, const char *key, uint64_t value)
+{
+    al_json_key(o, key);
+    al_json_int(o, (int64_t)value);
+}
+
+static void send_outcome(const al_outcome *out)
+{
+    al_json_out o;
+    al_buf body;
+
+    al_buf_init(&body, 0);
+    al_json_out_init(&o, &body);
+    al_json_begin_object(&o);
+    al_json_key(&o, "reason");
+    al_json_cstring(&o, out->reason);
+    al_json_key(&o, "limit");
+    al_json_cstring(&o, out->limit);
+    al_json_key(&o, "code");
+    al_json_int(&o, out->code);
+    field(&o, "signal", (uint64_t)out->signal);
+    field(&o, "ended", out->ended);
+    al_json_key(&o, "left");
+    al_json_bool(&o, out->left);
+    field(&o, "processes", out->processes);
+    field(&o, "wallMs", out->wall_ms);
+    field(&o, "userMs", out->user_ms);
+    field(&o, "systemMs", out->system_ms);
+    field(&o, "maxRssBytes", out->max_rss_bytes);
+    al_json_end_object(&o);
+    send_frame(AL_WIRE_RESULT, &body);
+    al_buf_free(&body);
+}
+
+static void send_error(const al_err *err)
+{
+    al_buf body;
+
+    al_buf_init(&body, 0);
+    al_err_json(err, &body);
+    send_frame(AL_WIRE_ERROR, &body);
+    al_buf_free(&body);
+}
+
+static void send_pid(pid_t pid)
+{
+    al_buf body;
+
+    al_buf_init(&body, 0);
+    al_buf_printf(&body, "{\"pid\":%ld}", (long)pid);
+    send_frame(AL_WIRE_PROGRESS, &body);
+    al_buf_free(&body);
+}
+
+/* The program's pipes and folder are its own: held here too, they would never end or be free. */
+static void let_go(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int fd = 0; null >= 0 && fd < 3; fd++)
+        dup2(null, fd);
+    if (null > CHANNEL)
+        close(null);
+    if (chdir("/") != 0)
+        return; /* the folder stays in use until the end */
+}
+
+int main(int argc, char **argv)
+{
+    al_session session = { .argv = argv + 1 };
+    al_watch watch = { .channel = CHANNEL };
+    al_outcome outcome;
+    al_err err = { 0 };
+    pid_t child;
+
+    if (argc < 2 || fcntl(CHANNEL, F_SETFD, FD_CLOEXEC) != 0) {
+        fputs("usage: jail PROGRAM [ARG...], with a socket to its host as descriptor 3\n", stderr);
+        return 2;
+    }
+#if defined(__linux__) && !defined(AL_PORTABLE)
+    if (!AL_SANITIZER) /* its leak check is a kind of debugger, which this keeps out */
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+    al_limits_close_from(CHANNEL + 1);
+    al_supervisor_prepare();
+    al_tree_adopt();
+    if (read_spec(&session, &watch, &err) != AL_OK ||
+        al_session_start(&session, &child, &err) != AL_OK) {
+        send_error(&err);
+        return 1;
+    }
+    let_go();
+    send_pid(child);
+    al_supervise(&watch, child, &outcome);
+    send_outcome(&outcome);
+    while (outcome.left && !al_tree_end(1000, NULL, NULL))
+        continue;
+    return 0;
+}

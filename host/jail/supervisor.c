@@ -1,0 +1,208 @@
+/* The loop of the jail. It sleeps in pselect until a child ends, the host speaks or a time is over;
+ * only a limit on processes makes it look around every 20 ms. */
+#include "jail/supervisor.h"
+#include "base/clock.h"
+#include "jail/tree.h"
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { COUNT_EVERY_MS = 20, PATIENCE_MS = 1000 };
+
+static volatile sig_atomic_t asked_to_stop;
+static sigset_t wait_mask; /* what pselect waits with: everything may come in */
+
+static void on_child(int sig)
+{
+    (void)sig;
+}
+
+static void on_stop(int sig)
+{
+    (void)sig;
+    asked_to_stop = 1;
+}
+
+void al_supervisor_prepare(void)
+{
+    const int stops[] = { SIGTERM, SIGINT, SIGHUP };
+    struct sigaction action;
+    sigset_t held;
+
+    memset(&action, 0, sizeof action);
+    sigemptyset(&action.sa_mask);
+    sigemptyset(&held);
+    action.sa_handler = on_child;
+    sigaction(SIGCHLD, &action, NULL);
+    sigaddset(&held, SIGCHLD);
+    action.sa_handler = on_stop;
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
+        sigaction(stops[i], &action, NULL);
+        sigaddset(&held, stops[i]);
+    }
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &held, &wait_mask);
+    sigdelset(&wait_mask, SIGCHLD);
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        sigdelset(&wait_mask, stops[i]);
+}
+
+struct state {
+    const al_watch *watch;
+    pid_t child;
+    bool over; /* child has ended; status holds how */
+    int status;
+    al_outcome *out;
+};
+
+static uint64_t now_ms(void)
+{
+    return al_clock_monotonic() / 1000000;
+}
+
+static void on_end(void *data, int pid, int status)
+{
+    struct state *s = data;
+
+    if (pid != s->child)
+        return;
+    s->over = true;
+    s->status = status;
+}
+
+static void reap(struct state *s)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        on_end(s, pid, status);
+}
+
+/* Sleeps at most ms, or until a signal or the channel; then says what the host wants, or NULL. */
+static const char *listen_for(const struct state *s, uint64_t ms)
+{
+    const struct timespec limit = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
+    char bytes[256];
+    fd_set readable;
+    ssize_t n;
+    int rc;
+
+    FD_ZERO(&readable);
+    FD_SET(s->watch->channel, &readable);
+    rc = pselect(s->watch->channel + 1, &readable, NULL, NULL, &limit, &wait_mask);
+    if (asked_to_stop)
+        return "stopped";
+    if (rc <= 0)
+        return NULL;
+    n = read(s->watch->channel, bytes, sizeof bytes);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return NULL;
+    return n > 0 ? "stopped" : "host_gone";
+}
+
+static void count(struct state *s)
+{
+    int n = al_tree_count();
+
+    if (n > 0 && (unsigned)n > s->out->processes)
+        s->out->processes = (unsigned)n;
+}
+
+/* Until the program is over or has to be. */
+static void watch_it(struct state *s, uint64_t start)
+{
+    const al_watch *w = s->watch;
+    const uint64_t deadline = w->timeout_ms ? start + w->timeout_ms : UINT64_MAX;
+    uint64_t next_count = start + COUNT_EVERY_MS;
+
+    for (reap(s); !s->over && !s->out->reason; reap(s)) {
+        uint64_t now = now_ms(), wake = deadline;
+        if (now >= deadline) {
+            s->out->reason = "timeout";
+            return;
+        }
+        if (w->max_processes && now >= next_count) {
+            count(s);
+            next_count = now + COUNT_EVERY_MS;
+            if (s->out->processes > w->max_processes) {
+                s->out->reason = "limit";
+                s->out->limit = "processes";
+                return;
+            }
+        }
+        if (w->max_processes && next_count < wake)
+            wake = next_count;
+        s->out->reason = listen_for(s, wake == UINT64_MAX ? 3600000 : wake - now);
+    }
+}
+
+/* A polite request first; the host's death ends the politeness. */
+static void ask_to_end(struct state *s)
+{
+    const uint64_t deadline = now_ms() + s->watch->grace_ms;
+    uint64_t now;
+
+    kill(-s->child, SIGTERM);
+    kill(-s->child, SIGCONT);
+    asked_to_stop = 0;
+    for (reap(s); !s->over && (now = now_ms()) < deadline; reap(s)) {
+        const char *word = listen_for(s, deadline - now);
+        if (word && strcmp(word, "host_gone") == 0) {
+            s->out->reason = word;
+            return;
+        }
+    }
+}
+
+static uint64_t milliseconds(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_usec / 1000;
+}
+
+static void tell(const struct state *s, uint64_t start)
+{
+    al_outcome *out = s->out;
+    struct rusage used;
+
+    out->code = s->over && WIFEXITED(s->status) ? WEXITSTATUS(s->status) : -1;
+    out->signal = s->over && WIFSIGNALED(s->status) ? WTERMSIG(s->status) : 0;
+    if (!out->reason && (out->signal == SIGXCPU || out->signal == SIGXFSZ)) {
+        out->reason = "limit";
+        out->limit = out->signal == SIGXCPU ? "cpuMs" : "fileBytes";
+    }
+    if (!out->reason)
+        out->reason = out->signal ? "signaled" : "exited";
+    out->wall_ms = now_ms() - start;
+    if (getrusage(RUSAGE_CHILDREN, &used) == 0) {
+        out->user_ms = milliseconds(used.ru_utime);
+        out->system_ms = milliseconds(used.ru_stime);
+#if defined(__APPLE__)
+        out->max_rss_bytes = (uint64_t)used.ru_maxrss;
+#else
+        out->max_rss_bytes = (uint64_t)used.ru_maxrss * 1024;
+#endif
+    }
+}
+
+void al_supervise(const al_watch *watch, pid_t child, al_outcome *out)
+{
+    struct state s = { .watch = watch, .child = child, .out = out };
+    const uint64_t start = now_ms();
+
+    memset(out, 0, sizeof *out);
+    watch_it(&s, start);
+    if (!s.over && watch->grace_ms && out->reason && strcmp(out->reason, "host_gone") != 0)
+        ask_to_end(&s);
+    if (s.over && !al_tree_empty()) {
+        int alive = al_tree_count();
+        out->ended = alive > 0 ? (unsigned)alive : 0;
+    }
+    kill(-child, SIGKILL);
+    out->left = !al_tree_end(PATIENCE_MS, on_end, &s);
+    tell(&s, start);
+}
