@@ -1,112 +1,143 @@
-# Alisio. `make run` and `make test` do all their set-up; `make help` lists the rest.
+# Alisio. `make run` and `make test` do all their set-up themselves; `make help` lists the rest.
 #
-# Variables: CC=gcc|clang  SAN=1 (address and undefined behaviour sanitizers)  PORTABLE=1 (every
-# non-Linux branch)  PREFIX=/usr/local  T=part of the tests
-
-CC ?= gcc
-PREFIX ?= /usr/local
-SAN ?=
-PORTABLE ?=
-V ?=
+# Variables: CC=gcc|clang  SAN=1 (address and undefined behaviour sanitizers)  PORTABLE=1 (the branch
+# of every other system)  RELEASE=1 (no hooks for tests)  T=part of the tests  V=1 (show commands)
+# PREFIX=/usr/local  DESTDIR=
 
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-B := build$(if $(SAN),/san)$(if $(PORTABLE),/portable)$(if $(findstring clang,$(CC)),/clang)
+PREFIX ?= /usr/local
+PKG_CONFIG ?= pkg-config
+SAN ?=
+PORTABLE ?=
+RELEASE ?=
+V ?=
 
 VERSION := 0.1.0
 Q := $(if $(V),,@)
-PKG_CONFIG ?= pkg-config
+OS := $(shell uname -s)
+MACHINE := $(shell uname -m)
+B := build$(if $(SAN),/san)$(if $(PORTABLE),/portable)$(if $(RELEASE),/release)$(if $(findstring clang,$(CC)),/clang)
+
+.DEFAULT_GOAL := all
+.PHONY: all help clean
+
+# --- flags ---
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
-HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIC
-LINK_HARDEN := -Wl,-z,relro,-z,now
-OPT := -O2 -g
+DEFS := -D_GNU_SOURCE -DAL_VERSION_TEXT='"$(VERSION)"' $(if $(PORTABLE),-DAL_PORTABLE) $(if $(RELEASE),,-DAL_TEST_HOOKS) $(if $(CJSON),-DAL_CJSON)
 ifdef SAN
-OPT := -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
-HARDEN := -fPIC
-SAN_LINK := -fsanitize=address,undefined
+MODE := -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined -DLUAI_ASSERT
+else
+MODE := -O2 -g -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong $(if $(filter x86_64 i%86,$(MACHINE)),-fcf-protection)
 endif
-DEFS := -D_GNU_SOURCE -DAL_VERSION_TEXT='"$(VERSION)"' $(if $(PORTABLE),-DAL_PORTABLE) -DAL_TEST_HOOKS
-CFLAGS_ALL = -std=c11 $(OPT) $(WARN) $(HARDEN) -fvisibility=hidden $(DEFS) -Ihost -Ihost/include -MMD -MP $(CFLAGS)
+ifeq ($(OS),Darwin)
+LINK := -Wl,-dead_strip_dylibs
+SHARED = -dynamiclib -install_name $(PREFIX)/lib/$(SONAME)
+SONAME := libalisio.0.dylib
+SOLINK := libalisio.dylib
+SYS_LIBS := -lm -lpthread
+else
+LINK := -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
+PIE := -pie
+SHARED = -shared -Wl,-soname,$(SONAME)
+SONAME := libalisio.so.0
+SOLINK := libalisio.so
+SYS_LIBS := -lm -ldl -lpthread
+endif
 
-# What each room may link, as docs/dependencies.md says.
+# --- libraries, room by room: docs/dependencies.md says what each is for ---
+
+LUA := $(or $(shell for p in lua5.4 lua-5.4 lua54 lua; do $(PKG_CONFIG) --exists $$p 2>/dev/null && echo $$p && break; done),lua5.4)
 PKGS_base := libcrypto libxxhash libutf8proc
 PKGS_data := sqlite3 libarchive expat
-PKGS_jail := libseccomp
+PKGS_jail := $(if $(PORTABLE)$(filter-out Linux,$(OS)),,libseccomp)
 PKGS_prim := libuv libcurl sqlite3 libarchive md4c termkey
-PKGS_core := lua5.4 libuv
-PKGS_alisio := $(sort $(PKGS_base) $(PKGS_prim) $(PKGS_core))
+CJSON := $(shell $(PKG_CONFIG) --exists $(LUA)-cjson 2>/dev/null && echo $(LUA)-cjson)
+PKGS_core := $(LUA) libuv
+PKGS_alisio := $(sort $(PKGS_base) $(PKGS_prim) $(PKGS_core) $(CJSON))
 PKGS_engine := $(sort $(PKGS_base) $(PKGS_data) $(PKGS_jail))
 PKGS_jailexe := $(sort $(PKGS_base) $(PKGS_jail))
 PKGS_all := $(sort $(PKGS_alisio) $(PKGS_engine))
 
-src = $(wildcard host/$(1)/*.c)
-obj = $(patsubst host/%.c,$(B)/obj/%.o,$(call src,$(1)))
+# Asked once, when the first command needs it: `make deps` runs where there is no pkg-config yet.
+once = $(eval $(1) := $$(shell $(2)))$($(1))
+PKG_CFLAGS = $(call once,PKG_CFLAGS,$(PKG_CONFIG) --cflags $(PKGS_all))
+LIBS_alisio = $(call once,LIBS_alisio,$(PKG_CONFIG) --libs $(PKGS_alisio))
+LIBS_engine = $(call once,LIBS_engine,$(PKG_CONFIG) --libs $(PKGS_engine))
+LIBS_jail = $(call once,LIBS_jail,$(PKG_CONFIG) --libs $(PKGS_jailexe))
+LIBS_all = $(call once,LIBS_all,$(PKG_CONFIG) --libs $(PKGS_all))
+
+CFLAGS_ALL = -std=c11 $(MODE) $(WARN) -fPIC -fvisibility=hidden $(DEFS) -Ihost -Ihost/include $(PKG_CFLAGS) -MMD -MP $(CFLAGS)
+
+# --- programs ---
+
+obj = $(patsubst host/%.c,$(B)/obj/%.o,$(wildcard host/$(1)/*.c))
 
 OBJ_base := $(call obj,base)
 OBJ_data := $(call obj,data)
 OBJ_jail := $(call obj,jail)
-OBJ_host := $(OBJ_base) $(call obj,prim) $(call obj,core) $(call obj,bind)
+OBJ_host := $(OBJ_base) $(call obj,prim) $(call obj,core) $(call obj,bind) $(B)/obj/assets.o
 
+HELPERS := $(patsubst host/app/%.c,$(B)/libexec/alisio/%,$(filter-out %/alisio.c,$(wildcard host/app/*.c)))
 
-.PHONY: all
-.DEFAULT_GOAL := all
-programs := $(if $(wildcard host/app/alisio.c),$(B)/alisio) \
-  $(patsubst host/app/%.c,$(B)/libexec/alisio/%,$(wildcard host/app/engine.c host/app/jail.c))
-all: $(programs)
+all: $(B)/alisio $(HELPERS) ## builds the programs into build/
 
 $(B)/obj/%.o: host/%.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(shell $(PKG_CONFIG) --cflags $(PKGS_all)) -c $< -o $@
+	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
-link = $(Q)$(CC) $(OPT) $(LINK_HARDEN) $(LDFLAGS) -o $@ $(1) -Wl,--as-needed $(shell $(PKG_CONFIG) --libs $(2)) $(3)
+# $(call link,what else,libraries): every object behind the target
+link = $(Q)mkdir -p $(@D) && $(CC) $(MODE) $(1) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LINK) $(2) $(SYS_LIBS)
 
-$(B)/alisio: $(B)/obj/app/alisio.o $(OBJ_host) $(B)/obj/assets.o
-	@mkdir -p $(@D)
-	$(call link,$^,$(PKGS_alisio),-lm -ldl -lpthread)
+$(B)/alisio: $(B)/obj/app/alisio.o $(OBJ_host)
+	$(call link,$(PIE),$(LIBS_alisio))
 
 $(B)/libexec/alisio/engine: $(B)/obj/app/engine.o $(OBJ_base) $(OBJ_data) $(OBJ_jail)
+	$(call link,$(PIE),$(LIBS_engine))
+
+$(B)/libexec/alisio/jail: $(B)/obj/app/jail.o $(OBJ_base) $(OBJ_jail)
+	$(call link,$(PIE),$(LIBS_jail))
+
+# --- assets: every Lua, Python and page file, inside the program with its SHA-256 ---
+
+ASSETS := $(sort $(shell find lua stdlib vendor/assets -type f \( -name '*.lua' -o -name '*.py' -o -name '*.css' \
+  -o -name '*.js' -o -name '*.html' -o -name '*.svg' -o -name '*.txt' -o -name '*.md' \) 2>/dev/null))
+
+# The list changes when a file goes away, too.
+$(B)/assets.list: FORCE
 	@mkdir -p $(@D)
-	$(call link,$^,$(PKGS_engine),-lm -lpthread)
+	@printf '%s\n' $(ASSETS) | cmp -s - $@ || printf '%s\n' $(ASSETS) >$@
 
-# The jail starts with every child: from archives it takes the objects it uses, so that it does not
-# load the libraries of the others.
-$(B)/obj/jail.a: $(OBJ_base) $(OBJ_jail)
-	$(Q)rm -f $@ && ar rcs $@ $^
-
-$(B)/libexec/alisio/jail: $(B)/obj/app/jail.o $(B)/obj/jail.a
-	@mkdir -p $(@D)
-	$(call link,$^,$(PKGS_jailexe),-lm)
-
-# Assets: every Lua, Python and page file, embedded with its SHA-256.
-ASSET_FILES := $(sort $(shell find lua stdlib vendor/assets -type f \( -name '*.lua' -o -name '*.py' -o -name '*.css' -o -name '*.js' -o -name '*.html' -o -name '*.svg' -o -name '*.txt' -o -name '*.md' \) 2>/dev/null))
-
-$(B)/assets.S: host/core/assets.sh $(ASSET_FILES)
-	@mkdir -p $(@D)
-	$(Q)sh host/core/assets.sh $(ASSET_FILES) > $@.tmp && mv $@.tmp $@
+$(B)/assets.S: host/core/assets.sh $(B)/assets.list $(ASSETS)
+	$(Q)sh host/core/assets.sh $(ASSETS) >$@.tmp && mv $@.tmp $@
 
 $(B)/obj/assets.o: $(B)/assets.S
 	@mkdir -p $(@D)
 	$(Q)$(CC) -c $< -o $@
 
-# Unit tests: one program a file, linked with everything but the mains.
-UNIT_SRC := $(wildcard tests/unit/test_*.c)
-UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
-OBJ_assets := $(if $(wildcard host/core/assets.sh),$(B)/obj/assets.o)
-OBJ_unit := $(OBJ_host) $(OBJ_data) $(OBJ_jail) $(OBJ_assets)
+.PHONY: FORCE
+FORCE:
 
-$(B)/unit/%: tests/unit/%.c $(OBJ_unit)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -Itests/unit $(shell $(PKG_CONFIG) --cflags $(PKGS_all) cmocka) $(LDFLAGS) $< $(OBJ_unit) \
-	  -o $@ -Wl,--as-needed $(shell $(PKG_CONFIG) --libs $(PKGS_all) cmocka) -lm -ldl -lpthread
+# --- set-up and a first run ---
 
-.PHONY: unit
-unit: $(UNIT_BIN)
+.PHONY: deps run
+deps: ## installs what building and running need
+	@sh tools/deps.sh build $(PKGS_all)
 
-.PHONY: clean
-clean:
+run: deps ## builds, then makes a report and a chart from a sales file in build/demo
+	@$(MAKE) --no-print-directory all
+	@sh tools/demo.sh $(B)
+
+include tools/install.mk tests/tests.mk
+include $(wildcard host/*.mk)
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n '3,5s/^# //p' Makefile
+
+clean: ## removes everything that was built
 	rm -rf build
 
 -include $(wildcard $(B)/obj/*/*.d $(B)/unit/*.d)
-include $(wildcard host/*.mk tests/*.mk)
