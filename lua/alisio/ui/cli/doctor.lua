@@ -1,0 +1,300 @@
+--- `alisio doctor`: what works on this machine, and what to do about what does not.
+local fs = require "std.fs"
+local host = require "std.host"
+local json = require "std.json"
+local path = require "std.path"
+local process = require "std.process"
+local sql = require "std.sql"
+local term = require "std.term"
+local text = require "std.text"
+local words = require "alisio.kernel.words"
+local failure = require "alisio.ui.cli.lib.failure"
+
+local M = {
+  name = "doctor",
+  help = { en = "Check what works on this machine.", es = "Comprueba lo que funciona en esta máquina." },
+  options = {
+    { name = "config", value = "[FILE]", kind = "string", alone = "show_config", help = {
+      en = "Show each value of the configuration and where it comes from.",
+      es = "Muestra cada valor de la configuración y de dónde viene.",
+    } },
+    "model", "base-url", "python",
+  },
+}
+
+local said = {
+  label = {
+    version = { en = "Alisio", es = "Alisio" },
+    system = { en = "System", es = "Sistema" },
+    config = { en = "Configuration", es = "Configuración" },
+    model = { en = "Model", es = "Modelo" },
+    python = { en = "Python", es = "Python" },
+    state = { en = "State folder", es = "Carpeta de estado" },
+    sessions = { en = "Sessions", es = "Sesiones" },
+    engine = { en = "Data engine", es = "Motor de datos" },
+    landlock = { en = "Landlock", es = "Landlock" },
+    seccomp = { en = "seccomp", es = "seccomp" },
+    containers = { en = "Containers", es = "Contenedores" },
+  },
+  offline = { en = "offline: built-in rules, no account, no network", es = "offline: reglas incluidas, sin cuenta ni red" },
+  no_key = {
+    en = "Set {variable}, or put the key into {file} (chmod 600).",
+    es = "Defina {variable} o ponga la clave en {file} (chmod 600).",
+  },
+  no_config = {
+    en = "none, the defaults hold. `alisio setup` writes one.",
+    es = "no hay, valen los valores por defecto. `alisio setup` escribe una.",
+  },
+  no_landlock = {
+    en = "The kernel has none, so the data engine runs without a file system limit of its own.",
+    es = "El núcleo no lo tiene, así que el motor de datos se ejecuta sin límite propio del sistema de archivos.",
+  },
+  no_seccomp = {
+    en = "The kernel has none, so the data engine runs without a system call filter.",
+    es = "El núcleo no lo tiene, así que el motor de datos se ejecuta sin filtro de llamadas al sistema.",
+  },
+  abi = { en = "ABI {abi}", es = "ABI {abi}" },
+  available = { en = "available", es = "disponible" },
+  missing = { en = "not available", es = "no disponible" },
+  no_containers = { en = "none (docker or podman; optional)", es = "ninguno (docker o podman; opcional)" },
+  sessions = { en = "{count}, integrity ok", es = "{count}, integridad correcta" },
+  fresh = { en = "none yet", es = "ninguna todavía" },
+  damaged = {
+    en = "The database is damaged. Keep a copy of it, and move it away to begin a new one.",
+    es = "La base está dañada. Guarde una copia y muévala para empezar otra.",
+  },
+  mark = {
+    ok = { en = "ok", es = "bien" },
+    warn = { en = "note", es = "nota" },
+    fail = { en = "fault", es = "fallo" },
+  },
+  unset = { en = "unset", es = "sin valor" },
+}
+
+-- Each check returns status ("ok", "warn" or "fail"), a value, and what to do.
+local CHECKS = {}
+
+function CHECKS.version()
+  local db <close> = assert(sql.open ":memory:")
+  return "ok", ("%s, %s, SQLite %s"):format(host.version, _VERSION, db:value "SELECT sqlite_version()")
+end
+
+function CHECKS.system()
+  local system = host.platform()
+  local release = fs.read("/etc/os-release", { maxBytes = 65536 }) or ""
+  local name = release:match 'PRETTY_NAME="([^"]*)"'
+  return "ok", ("%s%s %s %s"):format(name and name .. ", " or "", system.os, system.release, system.machine)
+end
+
+function CHECKS.config(ctx)
+  local config, message, id, fields = ctx:config()
+  if not config then
+    return "fail", nil, select(2, failure(ctx, message, id, fields))
+  end
+  local hints = {}
+  for i, note in ipairs(config:notes()) do
+    hints[i] = words.note(ctx.locale, note)
+  end
+  local file = ctx.args.config or path.join(ctx.config_dir, "config.json")
+  local value = fs.exists(file) and file or ctx:text(said.no_config)
+  return #hints > 0 and "warn" or "ok", value, #hints > 0 and table.concat(hints, " ") or nil
+end
+
+function CHECKS.model(ctx)
+  local config = ctx:config()
+  if not config then
+    return nil
+  end
+  local name = config:get "model"
+  if name == "offline" then
+    return "ok", ctx:text(said.offline)
+  end
+  local _, profile, id, fields = require("alisio.agent.model").open(name, config)
+  if id then
+    return "fail", name, select(2, failure(ctx, profile, id, fields))
+  end
+  local value = ("%s: %s, %s"):format(name, profile.model or name, profile.baseUrl or "Lua")
+  if profile.auth == "bearer" then
+    local key, message = config:credential(name, profile.keyEnv)
+    if not key then
+      local file = path.join(ctx.config_dir, "credentials.json")
+      return "fail", value, message or ctx:text(said.no_key, { variable = profile.keyEnv, file = file })
+    end
+  end
+  return "ok", value
+end
+
+function CHECKS.python(ctx)
+  local config = ctx:config()
+  local found, message, id, fields = require("alisio.analysis.discovery").find {
+    configured = config and config:get "analysis.python",
+  }
+  if not found then
+    return "warn", ctx:text(said.missing), select(2, failure(ctx, message, id, fields))
+  end
+  return "ok", ("%s, %s"):format(found.version, found.executable)
+end
+
+function CHECKS.state(ctx)
+  local ok, message, id, fields = fs.mkdirs(ctx.state_dir)
+  if ok then
+    local probe = path.join(ctx.state_dir, ".doctor-" .. host.pid())
+    ok, message, id, fields = fs.write(probe, "x", { mode = 384 })
+    fs.remove(probe)
+  end
+  if not ok then
+    return "fail", ctx.state_dir, select(2, failure(ctx, message, id, fields))
+  end
+  return "ok", ctx.state_dir
+end
+
+function CHECKS.sessions(ctx)
+  local file = path.join(ctx.state_dir, ctx.args.db and path.basename(ctx.args.db) or "sessions.sqlite")
+  if not fs.exists(file) then
+    return "ok", ctx:text(said.fresh)
+  end
+  local store, message, id, fields = ctx:store()
+  local sessions = store
+  if store then
+    sessions, message, id, fields = store:sessions()
+  end
+  if not sessions then
+    return "fail", file, select(2, failure(ctx, message, id, fields))
+  end
+  local verdict = store:check()
+  if verdict ~= "ok" then
+    return "fail", file, ctx:text(said.damaged)
+  end
+  return "ok", ctx:text(said.sessions, { count = #sessions })
+end
+
+--- What the kernel offers, as the helper that uses it sees it.
+local function probe(ctx)
+  if not ctx.probed then
+    local jail, message = host.helper "jail"
+    local result = jail and process.run { argv = { jail, "--probe" }, timeoutMs = 5000 }
+    ctx.probed = result and json.decode(result.stdout) or { error = message or (result and result.stderr) or "jail" }
+  end
+  return ctx.probed
+end
+
+function CHECKS.engine(ctx)
+  local engine, message = host.helper "engine"
+  if not engine then
+    return "fail", ctx:text(said.missing), message
+  end
+  return "ok", engine
+end
+
+function CHECKS.landlock(ctx)
+  local seen = probe(ctx)
+  if (seen.landlock or 0) == 0 then
+    return "warn", ctx:text(said.missing), seen.error or ctx:text(said.no_landlock)
+  end
+  return "ok", ctx:text(said.abi, { abi = seen.landlock })
+end
+
+function CHECKS.seccomp(ctx)
+  local seen = probe(ctx)
+  if not seen.seccomp then
+    return "warn", ctx:text(said.missing), seen.error or ctx:text(said.no_seccomp)
+  end
+  return "ok", ctx:text(said.available)
+end
+
+function CHECKS.containers(ctx)
+  local found = {}
+  for _, engine in ipairs { "docker", "podman" } do
+    local result = process.run { argv = { engine, "--version" }, timeoutMs = 5000, maxOutputBytes = 4096 }
+    if result and result.code == 0 then
+      found[#found + 1] = result.stdout:match "[^\n]+"
+    end
+  end
+  return "ok", #found > 0 and table.concat(found, "; ") or ctx:text(said.no_containers)
+end
+
+local ORDER = {
+  "version", "system", "config", "model", "python", "state", "sessions", "engine", "landlock", "seccomp", "containers",
+}
+
+local ROLE = { ok = "done", warn = "waiting", fail = "failed" }
+local GLYPH = { ok = "✓", warn = "!", fail = "✗" }
+
+local function show(ctx, checks)
+  local color = term.color(1)
+  local width = 0
+  for _, check in ipairs(checks) do
+    width = math.max(width, text.width(check.label))
+  end
+  for _, check in ipairs(checks) do
+    local mark = GLYPH[check.status] .. " " .. ctx:text(said.mark[check.status])
+    mark = mark .. (" "):rep(7 - text.width(mark))
+    local label = check.label .. (" "):rep(width - text.width(check.label))
+    ctx:out(("%s  %s  %s\n"):format(color and term.style(mark, ROLE[check.status]) or mark, label, text.visible(check.value or "")))
+    for line in (check.hint or ""):gmatch "[^\n]+" do
+      ctx:out((" "):rep(width + 11) .. text.visible(line) .. "\n")
+    end
+  end
+end
+
+local function examine(ctx)
+  local checks, failed = json.array {}, false
+  for _, id in ipairs(ORDER) do
+    local status, value, hint = CHECKS[id](ctx)
+    if status then
+      checks[#checks + 1] = { id = id, label = ctx:text(said.label[id]), status = status, value = value, hint = hint }
+      failed = failed or status == "fail"
+    end
+  end
+  if ctx.json then
+    ctx:print { version = host.version, checks = checks }
+  else
+    show(ctx, checks)
+  end
+  return failed and 1 or 0
+end
+
+local function show_config(ctx)
+  local config, message, id, fields = ctx:config()
+  if not config then
+    return failure(ctx, message, id, fields)
+  end
+  local values, width = json.array {}, 0
+  for i, key in ipairs(config:keys()) do
+    local source, where = config:origin(key)
+    values[i] = { key = key, value = config:get(key), source = source, where = where }
+    if type(values[i].value) == "table" then
+      values[i].value = json.array(values[i].value)
+    end
+    width = math.max(width, #key)
+  end
+  if ctx.json then
+    ctx:print { config = values }
+    return
+  end
+  for _, entry in ipairs(values) do
+    local value = entry.value == nil and ctx:text(said.unset) or json.encode(entry.value)
+    local origin = entry.where and ("%s (%s)"):format(entry.source, entry.where) or entry.source
+    ctx:out(("%s%s  %s  %s\n"):format(entry.key, (" "):rep(width - #entry.key), text.visible(value), text.visible(origin)))
+  end
+  for _, note in ipairs(config:notes()) do
+    ctx:say(words.note(ctx.locale, note))
+  end
+end
+
+--- Runs the command.
+---@async
+---@param ctx table
+---@param args table
+---@return integer? status
+---@return string? message
+---@return string? id
+---@return table? fields
+function M.run(ctx, args)
+  if args.show_config then
+    return show_config(ctx)
+  end
+  return examine(ctx)
+end
+
+return M
