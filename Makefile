@@ -5,7 +5,7 @@
 # PREFIX=/usr/local  DESTDIR=
 
 ifeq ($(origin CC),default)
-CC := gcc
+CC := $(if $(FUZZ),clang,gcc)
 endif
 PREFIX ?= /usr/local
 PKG_CONFIG ?= pkg-config
@@ -18,7 +18,7 @@ VERSION := 0.1.0
 Q := $(if $(V),,@)
 OS := $(shell uname -s)
 MACHINE := $(shell uname -m)
-B := build$(if $(SAN),/san)$(if $(PORTABLE),/portable)$(if $(RELEASE),/release)$(if $(findstring clang,$(CC)),/clang)
+B := build$(if $(SAN),/san)$(if $(PORTABLE),/portable)$(if $(RELEASE),/release)$(if $(FUZZ),/fuzz$(FUZZ),$(if $(findstring clang,$(CC)),/clang))
 
 .DEFAULT_GOAL := all
 .PHONY: all help clean
@@ -27,7 +27,9 @@ B := build$(if $(SAN),/san)$(if $(PORTABLE),/portable)$(if $(RELEASE),/release)$
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
 DEFS := -D_GNU_SOURCE -DAL_VERSION_TEXT='"$(VERSION)"' $(if $(PORTABLE),-DAL_PORTABLE) $(if $(RELEASE),,-DAL_TEST_HOOKS) $(if $(CJSON),-DAL_CJSON)
-ifdef SAN
+ifdef FUZZ
+MODE := $(FUZZ) -g -fsanitize=address,undefined,fuzzer-no-link -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+else ifneq ($(SAN),)
 MODE := -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined -DLUAI_ASSERT
 else
 MODE := -O2 -g -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong $(if $(filter x86_64 i%86,$(MACHINE)),-fcf-protection)

@@ -23,6 +23,21 @@ $(B)/unit/%.o: tests/unit/%.c
 $(B)/unit/%: $(B)/unit/%.o $(OBJ_host) $(OBJ_data) $(OBJ_jail)
 	$(call link,$(PIE),$(LIBS_all) $(LIBS_cmocka))
 
+# Fuzzers: tests/fuzz/fuzz_NAME.c each, built at -O0 and at -O1, for optimizing may fold away the very
+# branch that is wrong. FUZZ says which; tests/fuzz/run builds and runs both.
+.PHONY: fuzz fuzzers
+fuzz: deps-test ## fuzzes every parser that has a harness, FUZZ_SECONDS=60 each
+	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) tests/fuzz/run
+
+fuzzers: $(patsubst tests/fuzz/%.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+$(B)/fuzz_%.o: tests/fuzz/fuzz_%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
+
+$(B)/fuzz_%: $(B)/fuzz_%.o $(OBJ_base) $(OBJ_data) $(OBJ_jail) $(call obj,prim)
+	$(call link,-fsanitize=fuzzer,$(LIBS_all))
+
 .PHONY: bench
 bench: deps all $(B)/peak ## measures the times and sizes that are promised
 	@B=$(B) python3 tests/bench/bench.py $(BENCH)
@@ -32,6 +47,6 @@ $(B)/peak: tests/bench/peak.c
 	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $<
 
 LIBS_cmocka = $(call once,LIBS_cmocka,$(PKG_CONFIG) --libs cmocka)
-.PRECIOUS: $(B)/unit/%.o
+.PRECIOUS: $(B)/unit/%.o $(B)/fuzz_%.o
 
 include $(filter-out tests/tests.mk,$(wildcard tests/*.mk))

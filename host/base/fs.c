@@ -211,7 +211,7 @@ static int step(walk *w, int flags, mode_t mode, int *fd)
 static int walk_fd(int dirfd, const char *rel, int flags, mode_t mode, bool follow)
 {
     walk w = { .levels = { dirfd }, .follow = follow };
-    struct stat st;
+    struct stat st = { 0 };
     int fd = -1, rc = 0;
 
     if (strlen(rel) >= sizeof w.rest)

@@ -608,6 +608,7 @@ static int run_without_openat2(void)
     if (!ctx || seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(openat2), 0) != 0 ||
         seccomp_load(ctx) != 0 || al_fs_has_openat2())
         return 100;
+    seccomp_release(ctx);
     return run("fs, by components");
 }
 
