@@ -355,7 +355,11 @@ static size_t on_header(char *line, size_t size, size_t n, void *data)
 static void explain(al_http_transfer *t, CURLcode rc)
 {
     const char *text = t->curl_text[0] ? t->curl_text : curl.curl_easy_strerror(rc);
+    double connected = 0;
 
+    curl.curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME, &connected);
+    if (rc == CURLE_OPERATION_TIMEDOUT && connected <= 0)
+        rc = CURLE_COULDNT_CONNECT;
     switch (rc) {
     case CURLE_OK: break;
     case CURLE_COULDNT_RESOLVE_PROXY:
