@@ -62,6 +62,8 @@ function M.ask(run, request)
       run.bus:emit("message_delta", { text = clean(piece.text), channel = "reasoning" })
     elseif piece.type == "tool_call" then
       calls[#calls + 1] = piece
+    elseif piece.type == "log" then
+      M.emit(run, "log", { level = piece.level, text = clean(piece.text) })
     end
   end)
   if not result then
