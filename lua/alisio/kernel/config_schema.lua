@@ -46,6 +46,9 @@ return {
   { key = "models.*.keyEnv", type = "string", default = "OPENAI_API_KEY", help = {
     en = "Environment variable that holds the key. Where it is not set, credentials.json is read.",
     es = "Variable de entorno que tiene la clave. Si no está definida se lee credentials.json." } },
+  { key = "models.*.headers", type = "list", help = {
+    en = "More headers of every request, each as `Name: value`. They are shown like any setting: no place for keys.",
+    es = "Más cabeceras de cada petición, cada una como `Nombre: valor`. Se muestran como cualquier ajuste: no ponga claves." } },
   { key = "models.*.maxOutputTokens", type = "integer", min = 1, max = 1000000, help = {
     en = "Longest reply to ask for, in tokens; the server's own limit when unset.",
     es = "Respuesta más larga que se pide, en tokens; sin valor, el límite del servidor." } },

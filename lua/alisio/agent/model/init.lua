@@ -5,6 +5,7 @@
 -- tools, limits and profile; emit gets { type = "text"|"reasoning", text } and { type = "tool_call",
 -- id, name, input | badInput }; stream returns { stop, usage, extra } or nil, message, id.
 local schema = require "std.schema"
+local secret = require "std.secret"
 local words = require "alisio.kernel.words"
 local registry = require "alisio.agent.registry"
 
@@ -34,7 +35,29 @@ local function own(name)
   end
 end
 
+--- Puts the key of a profile into it, as a secret.
+---@async
+local function add_key(profile, config, required)
+  if profile.auth == "none" then
+    return profile
+  end
+  local key, err, id, fields = config:credential(profile.name, profile.keyEnv)
+  if err then
+    return nil, err, id, fields
+  elseif key then
+    profile.key = secret.new(key:match "^%s*(.-)%s*$")
+  elseif required then
+    fields = {
+      object = "models." .. profile.name,
+      detail = words.t(config.locale, "model.no_key", { variable = profile.keyEnv, name = profile.name }),
+    }
+    return nil, words.error(config.locale, "config_invalid", fields), "config_invalid", fields
+  end
+  return profile
+end
+
 --- Finds the provider and profile of a model name.
+---@async
 ---@param name string
 ---@param config table
 ---@return table? provider
@@ -53,9 +76,10 @@ function M.open(name, config)
   for _, known in ipairs(names) do
     profile = known == name and config:group("models." .. name) or profile
   end
-  local base_url = config:get "baseUrl"
+  local base_url, required = config:get "baseUrl", profile ~= nil
   if not profile and base_url then
-    -- A server named on the command line needs no profile: the name is the server's own.
+    -- A server named on the command line needs no profile: the name is the server's own. A server on
+    -- this machine needs no key either.
     profile = { provider = "openai", auth = "bearer", keyEnv = "OPENAI_API_KEY", idleTimeoutMs = 120000 }
   end
   if not profile then
@@ -69,6 +93,10 @@ function M.open(name, config)
   profile.label, profile.name = name, name
   profile.model = profile.model or name
   profile.baseUrl = base_url or profile.baseUrl
+  local ready, err, id, fields = add_key(profile, config, required)
+  if not ready then
+    return nil, err, id, fields
+  end
   return require("alisio.agent.model." .. profile.provider), profile
 end
 

@@ -52,6 +52,14 @@ return {
   ["error.permission_denied"] = { "{object} was not allowed: {detail}.", "{object} was not allowed.", "That was not allowed." },
   ["error.python_missing"] = { "Python 3.10 or newer was not found. {detail}", "Python 3.10 or newer was not found. `alisio doctor` says how to install it." },
   ["error.provider_failed"] = { "The model at {object} failed: {detail}.", "The model failed: {detail}.", "The model failed." },
+  ["error.provider_failed.key"] = "{object} did not accept the key (status {status:raw}): {detail}. It comes from {variable}, or from credentials.json in the configuration folder.",
+  ["error.provider_failed.unknown"] = "{object} does not know the model {model}, or the address is not that of a Chat Completions server: {detail}.",
+  ["error.provider_failed.overloaded"] = "{object} has too much to do or the account is at its limit: {detail}. Try again later.",
+  ["error.provider_failed.unreachable"] = "{object} cannot be reached: {detail}.",
+  ["error.provider_failed.timeout"] = "{object} said nothing for {limit:duration}; the reply counts as lost. idleTimeoutMs of the model allows more.",
+  ["error.provider_failed.cut"] = "{object} broke off in the middle of its reply: {detail}. What came is kept; send the request again.",
+  ["error.provider_failed.garbage"] = "{object} sent something that is not Chat Completions: {detail}.",
+  ["error.provider_failed.filter"] = "{object} held its reply back (content filter). Put the request in other words.",
   ["error.config_invalid"] = {
     "{object}, line {line:raw}, column {column:raw}: {detail}.",
     "{object}: {detail}.",
@@ -102,6 +110,8 @@ return {
   ["recover.tool"] = "{name} was running when the program ended. Whether it took effect is not known, and it was not run again.",
   ["recover.run"] = "The program ended before this run did.",
 
+  ["model.no_key"] = "there is no key: set {variable}, or write {\"{name}\": \"…\"} into credentials.json beside config.json (mode 0600), or set auth to none",
+  ["model.again"] = "{message} Trying again in {ms:duration}.",
   ["agent.busy"] = "A run of this session is still going on.",
   ["agent.empty_reply"] = "{model} answered nothing, neither words nor a call. Try again, or use another model.",
 

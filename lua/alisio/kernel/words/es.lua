@@ -52,6 +52,14 @@ return {
   ["error.permission_denied"] = { "{object} no se permitió: {detail}.", "{object} no se permitió.", "No se permitió." },
   ["error.python_missing"] = { "No se encontró Python 3.10 o posterior. {detail}", "No se encontró Python 3.10 o posterior. `alisio doctor` dice cómo instalarlo." },
   ["error.provider_failed"] = { "El modelo en {object} falló: {detail}.", "El modelo falló: {detail}.", "El modelo falló." },
+  ["error.provider_failed.key"] = "{object} no aceptó la clave (estado {status:raw}): {detail}. Viene de {variable}, o de credentials.json en la carpeta de configuración.",
+  ["error.provider_failed.unknown"] = "{object} no conoce el modelo {model}, o la dirección no es la de un servidor de Chat Completions: {detail}.",
+  ["error.provider_failed.overloaded"] = "{object} está sobrecargado o la cuenta llegó a su límite: {detail}. Inténtelo más tarde.",
+  ["error.provider_failed.unreachable"] = "No se puede conectar con {object}: {detail}.",
+  ["error.provider_failed.timeout"] = "{object} no dijo nada durante {limit:duration}; la respuesta se da por perdida. idleTimeoutMs del modelo permite más.",
+  ["error.provider_failed.cut"] = "{object} se cortó en mitad de su respuesta: {detail}. Lo que llegó se conserva; envíe la petición otra vez.",
+  ["error.provider_failed.garbage"] = "{object} envió algo que no es Chat Completions: {detail}.",
+  ["error.provider_failed.filter"] = "{object} retuvo su respuesta (filtro de contenido). Formule la petición de otra manera.",
   ["error.config_invalid"] = {
     "{object}, línea {line:raw}, columna {column:raw}: {detail}.",
     "{object}: {detail}.",
@@ -102,6 +110,8 @@ return {
   ["recover.tool"] = "{name} se estaba ejecutando cuando el programa terminó. No se sabe si tuvo efecto y no se ejecutó otra vez.",
   ["recover.run"] = "El programa terminó antes que esta ejecución.",
 
+  ["model.no_key"] = "no hay clave: defina {variable}, o escriba {\"{name}\": \"…\"} en credentials.json junto a config.json (modo 0600), o ponga auth en none",
+  ["model.again"] = "{message} Se intenta otra vez en {ms:duration}.",
   ["agent.busy"] = "Una ejecución de esta sesión sigue en marcha.",
   ["agent.empty_reply"] = "{model} no respondió nada, ni palabras ni una llamada. Inténtelo otra vez o use otro modelo.",
 
