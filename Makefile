@@ -86,7 +86,12 @@ HELPERS := $(patsubst host/app/%.c,$(B)/libexec/alisio/%,$(filter-out %/alisio.c
 
 all: $(B)/alisio $(HELPERS) ## builds the programs into build/
 
-$(B)/obj/%.o: host/%.c
+# Other flags, other objects.
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(subst ','"'"',$(CC) $(CFLAGS_ALL))' | cmp -s - $@ || echo '$(subst ','"'"',$(CC) $(CFLAGS_ALL))' >$@
+
+$(B)/obj/%.o: host/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
