@@ -1,4 +1,5 @@
-/* jail PROGRAM [ARG…]: runs a program and ends it with all it started.
+/* jail PROGRAM [ARG…]: runs a program and ends it with all it started. jail --probe prints what
+ * this system offers, as JSON.
  *
  * The host gives environment, folder and descriptors 0 to 2 as the program shall have them, and on
  * 3 a socket: it sends one frame with the spec, this process answers {"pid":…} when the program
@@ -6,7 +7,9 @@
  * the host is gone. Host side: prim/proc. */
 #include "base/json.h"
 #include "base/wire.h"
+#include "jail/landlock.h"
 #include "jail/sanitizer.h"
+#include "jail/seccomp.h"
 #include "jail/session.h"
 #include "jail/supervisor.h"
 #include "jail/tree.h"
@@ -132,6 +135,13 @@ static void let_go(void)
         return; /* the folder stays in use until the end */
 }
 
+static int probe(void)
+{
+    printf("{\"landlock\":%d,\"seccomp\":%s,\"tree\":%s}\n", al_landlock_abi(),
+           al_seccomp_available() ? "true" : "false", al_tree_adopt() ? "true" : "false");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     al_session session = { .argv = argv + 1 };
@@ -140,6 +150,8 @@ int main(int argc, char **argv)
     al_err err = { 0 };
     pid_t child;
 
+    if (argc == 2 && strcmp(argv[1], "--probe") == 0)
+        return probe();
     if (argc < 2 || fcntl(CHANNEL, F_SETFD, FD_CLOEXEC) != 0) {
         fputs("usage: jail PROGRAM [ARG...], with a socket to its host as descriptor 3\n", stderr);
         return 2;

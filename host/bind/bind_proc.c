@@ -3,7 +3,6 @@
 #include "bind/util.h"
 #include "core/host.h"
 #include "core/mem.h"
-#include "prim/helper.h"
 #include "prim/proc.h"
 #include <stdlib.h>
 #include <string.h>
@@ -330,7 +329,7 @@ static int l_spawn(lua_State *L)
     o.grace_ms = amount(L, 1, "graceMs");
     read_limits(L, &o);
     jail = al_lua_buf(L, 0);
-    if (al_helper_path(al_host_helper_dir(host), "jail", jail, &err) != AL_OK)
+    if (al_host_helper(host, "jail", jail, &err) != AL_OK)
         return al_fail(L, &err);
     o.jail = jail->data;
     h = lua_newuserdatauv(L, sizeof *h, 0);
