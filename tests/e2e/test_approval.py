@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import sys
 import time
 
 from alisio_test import ALISIO, Case, main
@@ -48,13 +49,13 @@ class Approval(Case):
         self.env = {name: value for name, value in self.env.items() if name.startswith("ALISIO_")}
         self.env.update(PATH=os.environ["PATH"], HOME=self.top, TERM="screen", LC_ALL="C.UTF-8")
 
-    def terminal(self, calls, *args, rows=24, columns=80, **env):
+    def terminal(self, calls, *args, rows=24, columns=80, wrap=(), **env):
         config = self.env["ALISIO_CONFIG_HOME"]
         os.makedirs(config, exist_ok=True)
         with open(os.path.join(config, "init.lua"), "w", encoding="utf-8") as file:
             file.write(MODEL % lua(calls))
         words = args or ("run", "do it")
-        return Terminal([ALISIO, *words], self.dir, dict(self.env, **env), columns=columns, rows=rows)
+        return Terminal([*wrap, ALISIO, *words], self.dir, dict(self.env, **env), columns=columns, rows=rows)
 
     def events(self, *types):
         db = sqlite3.connect(os.path.join(self.env["ALISIO_STATE_HOME"], "sessions.sqlite"))
@@ -178,6 +179,13 @@ class Approval(Case):
             t.keys("a")
             self.assertEqual(t.status(), 0)
         self.assertTrue(os.path.exists(self.path("d.txt")))
+
+    def test_leaves_the_terminal_as_it_was(self):
+        check = "import fcntl, sys; sys.exit(any(fcntl.fcntl(fd, fcntl.F_GETFL) & 2048 for fd in (0, 1, 2)))"
+        with self.terminal([["shell", {"command": "true"}]], wrap=("sh", "-c", 'b=$(stty -g); "$@"; '
+                           f'[ "$b" = "$(stty -g)" ] && {sys.executable} -c "{check}"', "sh")) as t:
+            self.answer(t, "d")
+            self.assertEqual(t.status(), 0)
 
     def test_spanish(self):
         with self.terminal([["shell", {"command": "true"}]], LANG="es_ES.UTF-8", LC_ALL="es_ES.UTF-8") as t:
