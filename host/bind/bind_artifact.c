@@ -20,7 +20,7 @@ static void let_go(shared *s)
 {
     if (!s || --s->holds > 0)
         return;
-    al_source_release(s->source);
+    al_source_close(s->source);
     free(s);
 }
 
@@ -40,7 +40,7 @@ static void op_drop(al_work *w)
 {
     artifact_op *op = (artifact_op *)w;
     let_go(op->from);
-    al_source_release(op->scanned);
+    al_source_close(op->scanned);
     free(op->path);
     free(op->dest);
     al_buf_free(&op->bytes);

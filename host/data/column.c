@@ -51,10 +51,14 @@ static inline void add_to(al_sum *s, double v)
 
 static void add_number(al_column *c, const al_cell *cell, double v)
 {
-    if (c->numbers == 0 || al_cell_compare(cell, &c->least) < 0)
+    if (c->numbers == 0 || v < c->least_number) {
         c->least = *cell;
-    if (c->numbers == 0 || al_cell_compare(cell, &c->most) > 0)
+        c->least_number = v;
+    }
+    if (c->numbers == 0 || v > c->most_number) {
         c->most = *cell;
+        c->most_number = v;
+    }
     add_to(&c->segment, v);
     c->numbers++;
 }

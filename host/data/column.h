@@ -24,7 +24,8 @@ typedef struct al_column {
     uint64_t fallback_texts; /* texts with a digit and no ASCII letter */
     uint64_t hint_rows, hint_integers, hint_reals, hint_dates, hint_booleans, hint_texts;
     al_sum total, segment;
-    al_cell least, most;                                                  /* of the numbers */
+    al_cell least, most;              /* of the numbers, */
+    double least_number, most_number; /* and as doubles, which hold them exactly */
     char text_least[AL_COLUMN_SHOWN + 1], text_most[AL_COLUMN_SHOWN + 1]; /* beginnings */
     uint32_t least_len, most_len; /* of those; AL_COLUMN_SHOWN + 1: there is more */
     uint64_t least_key, most_key; /* their first eight bytes, for a quick no */

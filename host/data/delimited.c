@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define BATCH_CELLS 32768 /* they and their text stay in the processor's cache */
+#define BATCH_CELLS 131072 /* they and their text stay in the processor's cache */
 
 struct state {
     al_ingest *in;
@@ -43,6 +43,16 @@ static const char *rest(const struct state *s, size_t *len)
 {
     *len = s->window.len - s->at;
     return s->window.data + s->at;
+}
+
+/* What is decided by looking is decided by the same bytes, whatever the window is. */
+static int fill_sample(struct state *s, al_err *err)
+{
+    int rc = AL_OK;
+
+    while (rc == AL_OK && !s->window.last && s->window.len - s->at < AL_DIALECT_SAMPLE)
+        rc = more(s, err);
+    return rc;
 }
 
 /* Text hardly has control characters, and no text that is not UTF-8 has a NUL. What is UTF-8 may
@@ -101,7 +111,7 @@ static int skip_lines(struct state *s, al_err *err)
         if (rc != AL_OK)
             return rc;
     }
-    return s->at == 0 || s->window.last ? AL_OK : more(s, err);
+    return fill_sample(s, err);
 }
 
 /* A first line `sep=;`, as spreadsheets write it, names the delimiter and is no row. */
@@ -308,9 +318,9 @@ static int read_as(al_ingest *in, const char *encoding, al_err *err)
 
     al_csv_init(&s.csv, ',', (size_t)in->options->max_cell_bytes);
     if (rc == AL_OK)
-        rc = al_window_open(&s.window, in->source, encoding, err);
+        rc = al_window_open(&s.window, in->source, encoding, in->options->window, err);
     if (rc == AL_OK)
-        rc = more(&s, err);
+        rc = fill_sample(&s, err);
     if (rc == AL_OK) {
         in->meta.encoding = al_window_encoding(&s.window);
         rc = in->options->encoding ? AL_OK : check_text(&s, err);
@@ -339,7 +349,7 @@ int al_read_delimited(al_ingest *in, al_err *err)
 
     /* It looked like UTF-8 up to here: all that was made of it is made again. */
     if (rc == AL_EDATA && !wanted && first.reason && strcmp(first.reason, "utf8") == 0) {
-        rc = al_source_rewind(in->source, err);
+        rc = al_source_file_rewind(in->source, err);
         return rc == AL_OK ? read_as(in, "windows-1252", err) : rc;
     }
     if (rc != AL_OK && err)

@@ -9,7 +9,7 @@
 #define RAW_BYTES 65536
 
 struct al_decoder {
-    al_source *source;
+    al_source_file *source;
     const struct encoding *encoding;
     char *buffer; /* the window and its padding */
     size_t room;  /* without the padding */
@@ -36,7 +36,7 @@ static int no_memory(al_err *err)
 /* The bytes that are wrong stand behind the text. */
 static int not_utf8(const al_window *w, al_err *err)
 {
-    uint64_t offset = al_source_bytes(w->decoder->source) - w->decoder->tail;
+    uint64_t offset = al_source_file_bytes(w->decoder->source) - w->decoder->tail;
 
     al_err_setf(err, AL_EDATA, "ingest_invalid", "input", "not valid UTF-8 at byte %llu",
                 (unsigned long long)offset);
@@ -71,7 +71,8 @@ static int fill_utf8(al_window *w, al_err *err)
     while (!d->ended && w->len + d->tail < d->room) {
         char *from = d->buffer + w->len;
         size_t got, have, good;
-        int rc = al_source_read(d->source, from + d->tail, d->room - w->len - d->tail, &got, err);
+        int rc =
+            al_source_file_read(d->source, from + d->tail, d->room - w->len - d->tail, &got, err);
 
         if (rc != AL_OK)
             return rc;
@@ -97,7 +98,8 @@ static int raw_bytes(struct al_decoder *d, size_t least, al_err *err)
     }
     while (!d->ended && d->raw_to < least) {
         size_t got;
-        int rc = al_source_read(d->source, d->raw + d->raw_to, RAW_BYTES - d->raw_to, &got, err);
+        int rc =
+            al_source_file_read(d->source, d->raw + d->raw_to, RAW_BYTES - d->raw_to, &got, err);
 
         if (rc != AL_OK)
             return rc;
@@ -251,13 +253,14 @@ static int by_name(const char *wanted, int *encoding, al_err *err)
 /* Chooses the encoding; *skip is the length of the mark. A mark decides unless another encoding was
  * asked for. That of UTF-8 is skipped in front of windows-1252 too: it is what gave the wrong hope.
  */
-static int choose(al_source *source, const char *wanted, int *encoding, size_t *skip, al_err *err)
+static int choose(al_source_file *source, const char *wanted, int *encoding, size_t *skip,
+                  al_err *err)
 {
     unsigned char front[4];
     int marked = -1, rc;
     size_t got;
 
-    rc = al_source_peek(source, front, sizeof front, &got, err);
+    rc = al_source_file_peek(source, front, sizeof front, &got, err);
     *encoding = UTF8;
     if (rc == AL_OK && wanted)
         rc = by_name(wanted, encoding, err);
@@ -273,13 +276,13 @@ static int choose(al_source *source, const char *wanted, int *encoding, size_t *
     return AL_OK;
 }
 
-static int skip_mark(al_source *source, size_t n, al_err *err)
+static int skip_mark(al_source_file *source, size_t n, al_err *err)
 {
     unsigned char bytes[4];
 
     while (n > 0) {
         size_t got;
-        int rc = al_source_read(source, bytes, n, &got, err);
+        int rc = al_source_file_read(source, bytes, n, &got, err);
 
         if (rc != AL_OK)
             return rc;
@@ -290,7 +293,8 @@ static int skip_mark(al_source *source, size_t n, al_err *err)
     return AL_OK;
 }
 
-int al_window_open(al_window *w, al_source *source, const char *encoding, al_err *err)
+int al_window_open(al_window *w, al_source_file *source, const char *encoding, size_t bytes,
+                   al_err *err)
 {
     struct al_decoder *d = calloc(1, sizeof *d);
     int which = UTF8, rc;
@@ -301,7 +305,7 @@ int al_window_open(al_window *w, al_source *source, const char *encoding, al_err
     if (!d)
         return no_memory(err);
     d->source = source;
-    d->room = AL_WINDOW_BYTES;
+    d->room = bytes ? bytes : AL_WINDOW_BYTES;
     d->buffer = calloc(1, d->room + AL_WINDOW_PADDING);
     d->raw = malloc(RAW_BYTES);
     rc = d->buffer && d->raw ? choose(source, encoding, &which, &mark, err) : no_memory(err);

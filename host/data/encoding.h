@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AL_WINDOW_BYTES   (256u * 1024) /* of text, at first; it grows when asked to keep more */
-#define AL_WINDOW_PADDING 64            /* readable zero bytes behind the text */
+#define AL_WINDOW_BYTES   (1024u * 1024) /* of text, at first, unless told otherwise */
+#define AL_WINDOW_PADDING 64             /* readable zero bytes behind the text */
 
 typedef struct al_window {
     const char *data;
@@ -28,9 +28,10 @@ typedef struct al_window {
 } al_window;
 
 /* encoding: utf-8, utf-16le, utf-16be, windows-1252 (their usual other names too), or NULL to find
- * out. The source is borrowed and stands at its byte 0. "ingest_invalid" for an unknown name. The
- * window is empty until al_window_more. */
-int al_window_open(al_window *w, al_source *source, const char *encoding, al_err *err);
+ * out. bytes: the window's first size, at least 16, or 0. The source is borrowed and stands at its
+ * byte 0. "ingest_invalid" for an unknown name. The window is empty until al_window_more. */
+int al_window_open(al_window *w, al_source_file *source, const char *encoding, size_t bytes,
+                   al_err *err);
 void al_window_close(al_window *w);
 
 /* Drops the first `used` bytes of the window and fills it: it grows when it was full of what is

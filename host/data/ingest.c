@@ -33,8 +33,9 @@ int al_ingest_begin(al_ingest *in, al_err *err)
 
 int al_ingest_step(al_ingest *in, al_err *err)
 {
-    return al_link_progress(in->link, al_source_bytes(in->source), al_source_size(in->source),
-                            al_dataset_row_count(in->dataset), err);
+    return al_link_progress(in->link, al_source_file_bytes(in->source),
+                            al_source_file_size(in->source), al_dataset_row_count(in->dataset),
+                            err);
 }
 
 /* Pages are read back for the description, and written at their places. */
@@ -55,7 +56,7 @@ static int read_file(al_ingest *in, al_err *err)
     unsigned char head[AL_FORMAT_HEAD];
     al_format format;
     size_t got;
-    int rc = al_source_peek(in->source, head, sizeof head, &got, err);
+    int rc = al_source_file_peek(in->source, head, sizeof head, &got, err);
 
     if (rc == AL_OK)
         rc = al_format_decide(head, got, in->options->name, in->options->format, &format, err);
@@ -73,7 +74,7 @@ static int describe(const al_ingest *in, int output, al_buf *result, al_err *err
 {
     al_json_out o;
     char hex[65];
-    int rc = al_source_sha256(in->source, hex, err);
+    int rc = al_source_file_sha256(in->source, hex, err);
 
     if (rc != AL_OK)
         return rc;
@@ -83,7 +84,7 @@ static int describe(const al_ingest *in, int output, al_buf *result, al_err *err
     al_json_key(&o, "sha256");
     al_json_cstring(&o, hex);
     al_json_key(&o, "bytes");
-    al_json_int(&o, (int64_t)al_source_bytes(in->source));
+    al_json_int(&o, (int64_t)al_source_file_bytes(in->source));
     al_json_end_object(&o);
     return rc;
 }
@@ -97,9 +98,9 @@ int al_ingest_run(const al_ingest_options *o, int input, int output, al_link *li
     if (rc != AL_OK)
         return rc;
     in.meta.notes = &in.notes;
-    rc = al_source_open(&in.source, input, o->max_file_bytes, err);
+    rc = al_source_file_open(&in.source, input, o->max_file_bytes, err);
     if (rc == AL_OK) {
-        al_source_limit_reads(in.source, o->read_limit);
+        al_source_file_limit_reads(in.source, o->read_limit);
         rc = read_file(&in, err);
     }
     if (rc == AL_OK)
@@ -107,7 +108,7 @@ int al_ingest_run(const al_ingest_options *o, int input, int output, al_link *li
     if (rc != AL_OK && ftruncate(output, 0) != 0)
         rc = AL_EIO; /* page 1 was not written, so it is no dataset all the same */
     al_dataset_close(in.dataset);
-    al_source_close(in.source);
+    al_source_file_close(in.source);
     al_buf_free(&in.notes);
     return rc;
 }

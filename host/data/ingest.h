@@ -18,12 +18,12 @@ typedef struct al_ingest_options {
     uint64_t skip;         /* lines in front */
     uint64_t sample;       /* rows shown in the result */
     uint64_t max_rows, max_columns, max_cell_bytes, max_file_bytes;
-    size_t read_limit; /* for tests: bytes a read gives; 0 is no limit */
+    size_t read_limit, window; /* for tests: bytes a read gives, bytes of text seen at once; or 0 */
 } al_ingest_options;
 
 typedef struct al_ingest { /* what a reader works with */
     const al_ingest_options *options;
-    al_source *source;
+    al_source_file *source;
     al_link *link;
     int out;
     bool format_sure;    /* meta.format is; else a delimiter may say otherwise */

@@ -11,7 +11,7 @@
 
 static const char changed[] = "the file changed while it was read";
 
-struct al_source {
+struct al_source_file {
     int fd;
     uint64_t size, max_bytes, at;
     size_t most; /* bytes a read gives; 0: any */
@@ -29,10 +29,10 @@ static int too_large(uint64_t bytes, uint64_t max, al_err *err)
     return al_err_reason(err, AL_ELIMIT, "maxFileBytes");
 }
 
-int al_source_open(al_source **out, int fd, uint64_t max_bytes, al_err *err)
+int al_source_file_open(al_source_file **out, int fd, uint64_t max_bytes, al_err *err)
 {
     struct stat st;
-    al_source *s;
+    al_source_file *s;
     int rc;
 
     *out = NULL;
@@ -57,7 +57,7 @@ int al_source_open(al_source **out, int fd, uint64_t max_bytes, al_err *err)
     return AL_OK;
 }
 
-void al_source_close(al_source *s)
+void al_source_file_close(al_source_file *s)
 {
     if (!s)
         return;
@@ -66,12 +66,12 @@ void al_source_close(al_source *s)
     free(s);
 }
 
-void al_source_limit_reads(al_source *s, size_t n)
+void al_source_file_limit_reads(al_source_file *s, size_t n)
 {
     s->most = n;
 }
 
-static int read_at(al_source *s, uint64_t at, void *out, size_t len, size_t *got, al_err *err)
+static int read_at(al_source_file *s, uint64_t at, void *out, size_t len, size_t *got, al_err *err)
 {
     ssize_t n;
 
@@ -92,7 +92,7 @@ static int hash_failed(al_err *err)
 }
 
 /* Compares with the first pass, where that one stopped. */
-static int check_again(al_source *s, const void *bytes, size_t len, al_err *err)
+static int check_again(al_source_file *s, const void *bytes, size_t len, al_err *err)
 {
     uint64_t left = s->first_bytes - s->at;
     char hex[65];
@@ -109,7 +109,7 @@ static int check_again(al_source *s, const void *bytes, size_t len, al_err *err)
                                           : al_err_set(err, AL_EIO, "io_error", "input", changed);
 }
 
-int al_source_read(al_source *s, void *out, size_t len, size_t *got, al_err *err)
+int al_source_file_read(al_source_file *s, void *out, size_t len, size_t *got, al_err *err)
 {
     int rc = read_at(s, s->at, out, len, got, err);
 
@@ -123,7 +123,7 @@ int al_source_read(al_source *s, void *out, size_t len, size_t *got, al_err *err
     return s->at > s->max_bytes ? too_large(s->at, s->max_bytes, err) : AL_OK;
 }
 
-int al_source_peek(al_source *s, void *out, size_t len, size_t *got, al_err *err)
+int al_source_file_peek(al_source_file *s, void *out, size_t len, size_t *got, al_err *err)
 {
     size_t n = 0;
 
@@ -140,7 +140,7 @@ int al_source_peek(al_source *s, void *out, size_t len, size_t *got, al_err *err
     return AL_OK;
 }
 
-int al_source_rewind(al_source *s, al_err *err)
+int al_source_file_rewind(al_source_file *s, al_err *err)
 {
     int rc;
 
@@ -154,17 +154,17 @@ int al_source_rewind(al_source *s, al_err *err)
     return rc == AL_OK ? al_sha256_open(&s->again, err) : rc;
 }
 
-uint64_t al_source_bytes(const al_source *s)
+uint64_t al_source_file_bytes(const al_source_file *s)
 {
     return s->at;
 }
 
-uint64_t al_source_size(const al_source *s)
+uint64_t al_source_file_size(const al_source_file *s)
 {
     return s->size;
 }
 
-int al_source_sha256(al_source *s, char hex[65], al_err *err)
+int al_source_file_sha256(al_source_file *s, char hex[65], al_err *err)
 {
     hex[0] = '\0';
     if (s->again)

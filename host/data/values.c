@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define BLOCK      64  /* cells hashed before the first is looked up */
 #define FIRST_ROOM 128 /* slots of a new table */
@@ -18,7 +19,8 @@
 #define KEPT       4096 /* values at most that an estimate goes on counting */
 #define REG_BITS   14
 #define REGISTERS  (1u << REG_BITS)
-#define HASH_BITS  30 /* of a hash, in the tag */
+#define HUGE_FROM  ((size_t)4 << 20) /* bytes of a table that get pages of their own */
+#define HASH_BITS  30                /* of a hash, in the tag */
 
 /* Kinds of slot. A real that is a whole number has the key of that integer. */
 enum { INTEGER, REAL, TEXT, WHOLE_REAL };
@@ -49,6 +51,33 @@ struct probe {
     unsigned kind;
 };
 
+/* Tables are reached at random: with pages of 4 KiB most of the time would go to finding them. */
+static struct slot *slots_alloc(size_t room)
+{
+    size_t bytes = room * sizeof(struct slot);
+    void *p;
+
+    if (bytes < HUGE_FROM)
+        return calloc(room, sizeof(struct slot));
+    p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(p, bytes, MADV_HUGEPAGE);
+#endif
+    return p;
+}
+
+static void slots_free(struct slot *slots, size_t room)
+{
+    size_t bytes = room * sizeof *slots;
+
+    if (bytes < HUGE_FROM)
+        free(slots);
+    else
+        munmap(slots, bytes);
+}
+
 int al_values_open(al_values **out)
 {
     *out = calloc(1, sizeof **out);
@@ -70,7 +99,7 @@ void al_values_close(al_values *v)
     if (!v)
         return;
     free_chunks(v->chunks);
-    free(v->slots);
+    slots_free(v->slots, v->room);
     free(v->registers);
     free(v);
 }
@@ -148,7 +177,7 @@ static inline struct slot *find(const al_values *v, const struct probe *p, const
 
 static int resize(al_values *v, size_t room)
 {
-    struct slot *slots = calloc(room, sizeof *slots);
+    struct slot *slots = slots_alloc(room);
 
     if (!slots)
         return AL_ENOMEM;
@@ -161,7 +190,7 @@ static int resize(al_values *v, size_t room)
             i = i + 1 < room ? i + 1 : 0;
         slots[i] = *s;
     }
-    free(v->slots);
+    slots_free(v->slots, v->room);
     v->slots = slots;
     v->room = room;
     return AL_OK;
@@ -173,7 +202,7 @@ static int make_room(al_values *v, size_t more)
     size_t room = v->room ? v->room : FIRST_ROOM;
 
     while ((v->used + more) * 10 > room * 7)
-        room = room < 65536 ? room * 4 : room * 2;
+        room *= 2;
     return room == v->room ? AL_OK : resize(v, room);
 }
 
@@ -310,7 +339,7 @@ int al_values_estimate(al_values *v)
     least = threshold(v);
     v->registers = calloc(REGISTERS, 1);
     if (!v->registers) {
-        free(kept.slots);
+        slots_free(kept.slots, kept.room);
         return AL_ENOMEM;
     }
     for (const struct slot *s = v->slots; s < v->slots + v->room; s++) {
@@ -331,7 +360,7 @@ int al_values_estimate(al_values *v)
         to = find(&kept, &p, &value);
         if (count(&kept, &p, &value) != AL_OK) {
             free_chunks(kept.chunks);
-            free(kept.slots);
+            slots_free(kept.slots, kept.room);
             return AL_ENOMEM;
         }
         to->count = s->count;
@@ -339,7 +368,7 @@ int al_values_estimate(al_values *v)
     kept.registers = v->registers;
     kept.exact_distinct = v->used;
     free_chunks(v->chunks);
-    free(v->slots);
+    slots_free(v->slots, v->room);
     *v = kept;
     return AL_OK;
 }

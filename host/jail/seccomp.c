@@ -62,6 +62,7 @@ static const int always[] = {
     SCMP_SYS(clock_nanosleep),
     SCMP_SYS(clock_gettime),
     SCMP_SYS(clock_getres),
+    SCMP_SYS(setitimer), /* an alarm for what cannot be interrupted */
     SCMP_SYS(gettimeofday),
     SCMP_SYS(getrandom),
     SCMP_SYS(getrusage),
@@ -123,6 +124,11 @@ static int add_conditions(scmp_filter_ctx ctx, int tmp_fd)
     return rc;
 }
 
+bool al_seccomp_available(void)
+{
+    return seccomp_api_get() > 0;
+}
+
 int al_seccomp_engine(int tmp_fd, al_err *err)
 {
     scmp_filter_ctx ctx;
@@ -146,6 +152,11 @@ int al_seccomp_engine(int tmp_fd, al_err *err)
 }
 
 #else /* no seccomp: the answer says so */
+
+bool al_seccomp_available(void)
+{
+    return false;
+}
 
 int al_seccomp_engine(int tmp_fd, al_err *err)
 {

@@ -235,11 +235,11 @@ int al_source_scan(al_source **out, const char *folder, const al_source_limits *
     if (rc == AL_OK)
         *out = s;
     else
-        al_source_release(s);
+        al_source_close(s);
     return rc;
 }
 
-void al_source_release(al_source *s)
+void al_source_close(al_source *s)
 {
     if (!s)
         return;

@@ -35,7 +35,7 @@ typedef struct al_source al_source;
 /* The folder itself must not be a link. limits NULL: none but the depth. */
 int al_source_scan(al_source **out, const char *folder, const al_source_limits *limits,
                    al_err *err);
-void al_source_release(al_source *s);
+void al_source_close(al_source *s);
 size_t al_source_count(const al_source *s);
 const al_source_item *al_source_at(const al_source *s, size_t i); /* sorted by path, by bytes */
 const al_source_item *al_source_find(const al_source *s, const char *path); /* or NULL */

@@ -8,7 +8,8 @@ import subprocess
 import tempfile
 
 REQUEST, PROGRESS, ROWS, RESULT, ERROR, CANCEL = 1, 2, 3, 4, 5, 6
-ENGINE = os.path.join(os.environ.get("B") or "build", "libexec", "alisio", "engine")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ENGINE = os.path.join(ROOT, os.environ.get("B") or "build", "libexec", "alisio", "engine")
 
 
 class Refused(Exception):

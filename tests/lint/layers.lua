@@ -28,6 +28,7 @@ for name in ([[
   stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
   dirent dlfcn fcntl fnmatch getopt grp langinfo libgen netdb poll pthread pwd regex sched semaphore spawn
   strings termios unistd syscall endian features elf fts link
+  emmintrin immintrin arm_neon
 ]]):gmatch "%S+" do
   SYSTEM[name .. ".h"] = true
 end

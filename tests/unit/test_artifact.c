@@ -89,7 +89,7 @@ static void lists_sorted_and_composed(void **state)
     assert_true(al_source_find(s, "b")->dir);
     assert_int_equal(al_source_find(s, "a.md")->bytes, 5);
     assert_null(al_source_find(s, "zz"));
-    al_source_release(s);
+    al_source_close(s);
 }
 
 static void an_empty_folder_is_fine(void **state)
@@ -98,7 +98,7 @@ static void an_empty_folder_is_fine(void **state)
     al_source *s = scan();
     assert_int_equal(al_source_count(s), 0);
     assert_null(al_source_find(s, "a"));
-    al_source_release(s);
+    al_source_close(s);
 }
 
 static void refuses_links_of_every_kind(void **state)
@@ -174,7 +174,7 @@ static void refuses_empty_and_deep_folders(void **state)
     unlinkat(dir, path, 0);
     unlinkat(dir, "e/e/e/e/e/e/e/e", AT_REMOVEDIR);
     put("e/e/e/e/e/e/e/f", "x");
-    al_source_release(scan());
+    al_source_close(scan());
 }
 
 static void refuses_more_than_the_limits(void **state)
@@ -185,7 +185,7 @@ static void refuses_more_than_the_limits(void **state)
     al_source *s = NULL;
     al_source_limits small = { 3, 10, 20 };
     assert_int_equal(al_source_scan(&s, folder, &small, &err), AL_OK);
-    al_source_release(s);
+    al_source_close(s);
     put("c", "x");
     expect_refusal("maxOutputBytes", NULL);
     put("c", "");
@@ -213,7 +213,7 @@ static void copies_with_digest_and_type(void **state)
     assert_int_equal(stat(dest, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0600);
     assert_int_equal(al_source_copy(s, al_source_find(s, "a.html"), dest, &got, &err), AL_EEXISTS);
-    al_source_release(s);
+    al_source_close(s);
 }
 
 /* What changed between the scan and the copy is refused, whatever it became. */
@@ -246,7 +246,7 @@ static void refuses_what_changed_since(void **state)
         assert_string_equal(err.id, "artifact_rejected");
         assert_string_equal(err.object, "f");
         assert_int_equal(access(dest, F_OK), -1);
-        al_source_release(s);
+        al_source_close(s);
         al_fs_remove_tree(dir, "f", NULL);
         al_fs_remove_tree(dir, "g", NULL);
     }
@@ -298,7 +298,7 @@ static void never_reads_outside_in_a_race(void **state)
             unlink(dest);
             copied++;
         }
-        al_source_release(s);
+        al_source_close(s);
     }
     stop = true;
     pthread_join(thread, NULL);
@@ -348,7 +348,7 @@ static void zips_the_same_bytes_each_time(void **state)
     put("other", "o");
     al_source *s = scan();
     assert_int_equal(al_archive_zip(s, "site", dest, &one, &err), AL_OK);
-    al_source_release(s);
+    al_source_close(s);
 
     locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0), c = uselocale(utf8);
     struct archive *a = archive_read_new();
@@ -375,7 +375,7 @@ static void zips_the_same_bytes_each_time(void **state)
     put("site/b.txt", "ccc");
     assert_int_equal(al_archive_zip(s, "site", dest, &two, &err), AL_EDATA);
     assert_int_equal(access(dest, F_OK), -1);
-    al_source_release(s);
+    al_source_close(s);
 }
 
 int main(void)
