@@ -16,6 +16,8 @@ V ?=
 
 VERSION := 0.1.0
 Q := $(if $(V),,@)
+# For targets that build on their own: as many jobs as processors, unless make was told already.
+JOBS = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(or $(shell nproc 2>/dev/null),2))
 OS := $(shell uname -s)
 MACHINE := $(shell uname -m)
 B := build$(if $(SAN),/san)$(if $(PORTABLE),/portable)$(if $(RELEASE),/release)$(if $(FUZZ),/fuzz$(FUZZ),$(if $(findstring clang,$(CC)),/clang))
@@ -129,7 +131,7 @@ deps: ## installs what building and running need
 	@sh tools/deps.sh build $(PKGS_all)
 
 run: deps ## builds, then makes a report and a chart from a sales file in build/demo
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(JOBS) all
 	@sh tools/demo.sh $(B)
 
 include tools/install.mk tests/tests.mk

@@ -6,7 +6,7 @@ deps-test: deps ## installs what the tests need
 	@sh tools/deps.sh test
 
 test: deps-test ## builds and runs all tests; T=unit runs one part (T="unit spec" two)
-	@$(MAKE) --no-print-directory -j2 all unit
+	@$(MAKE) --no-print-directory $(JOBS) all unit
 	@B=$(B) CC='$(CC)' SAN=$(SAN) PORTABLE=$(PORTABLE) python3 tests/run $(T)
 
 lint: ## checks style, layers, annotations and formatting

@@ -14,7 +14,7 @@ $(B)/$(SONAME): $(OBJ_host)
 # Built anew without the hooks for tests. Everything goes below DESTDIR, which is empty or absolute.
 .PHONY: install install-files uninstall
 install: ## installs below PREFIX (and DESTDIR): programs, library, header, man page, completions
-	@$(MAKE) --no-print-directory RELEASE=1 install-files
+	@$(MAKE) --no-print-directory $(JOBS) RELEASE=1 install-files
 
 install-files: all $(B)/libalisio.a $(B)/$(SONAME)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/alisio $(DESTDIR)$(PREFIX)/include \
