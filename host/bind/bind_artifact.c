@@ -1,11 +1,15 @@
 /* host.artifact: output folders (al.source) for Lua, over prim/artifact and prim/archive. A scan is
  * shared by its handle and the work that reads from it; the last of them closes it. */
 #include "base/hash.h"
+#include "bind/file.h"
 #include "bind/util.h"
 #include "prim/archive.h"
 #include "prim/artifact.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SOURCE_TYPE "al.source"
 
@@ -33,6 +37,7 @@ typedef struct artifact_op {
     al_source_copied copied;
     char *path, *dest;
     al_buf bytes;
+    int fd;
     char hex[65];
 } artifact_op;
 
@@ -44,6 +49,8 @@ static void op_drop(al_work *w)
     free(op->path);
     free(op->dest);
     al_buf_free(&op->bytes);
+    if (op->fd >= 0)
+        close(op->fd);
     free(op);
 }
 
@@ -52,6 +59,7 @@ static artifact_op *op_new(lua_State *L, shared *from, const char *path, const c
     artifact_op *op = al_work_new(L, sizeof *op);
     op->work.drop = op_drop;
     op->from = from;
+    op->fd = -1;
     if (from)
         from->holds++;
     op->path = strdup(path);
@@ -74,6 +82,8 @@ static int op_start(lua_State *L, artifact_op *op, int (*run)(al_work *w),
 static int digest_run(al_work *w)
 {
     artifact_op *op = (artifact_op *)w;
+    if (op->fd >= 0)
+        return al_sha256_fd(op->fd, op->hex, &w->err);
     return al_artifact_digest(op->path, op->hex, &w->err);
 }
 
@@ -83,9 +93,18 @@ static int digest_push(lua_State *L, al_work *w)
     return 1;
 }
 
+/* digest(path or file) -> hex */
 static int l_digest(lua_State *L)
 {
-    return op_start(L, op_new(L, NULL, al_check_path(L, 1), NULL), digest_run, digest_push);
+    int fd = al_file_fd(L, 1);
+    artifact_op *op = op_new(L, NULL, fd < 0 ? al_check_path(L, 1) : "file", NULL);
+
+    if (fd >= 0) {
+        op->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        if (op->fd < 0)
+            al_err_errno(&op->work.err, errno, "file");
+    }
+    return op_start(L, op, digest_run, digest_push);
 }
 
 static int l_digest_bytes(lua_State *L)

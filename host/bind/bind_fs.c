@@ -531,6 +531,21 @@ static int l_lock_write(lua_State *L)
 
 /* ---- the process ---- */
 
+static int sync_run(al_work *w)
+{
+    fs_op *op = (fs_op *)w;
+    op->fd = open(op->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (op->fd < 0 || fsync(op->fd) < 0)
+        return al_err_errno(&w->err, errno, op->path);
+    return AL_OK;
+}
+
+/* sync(path) -> true; of a folder: which names are in it */
+static int l_sync(lua_State *L)
+{
+    return op_start(L, op_new(L, NULL, al_check_path(L, 1)), sync_run);
+}
+
 static int l_realpath(lua_State *L)
 {
     const char *path = al_check_path(L, 1);
@@ -599,6 +614,7 @@ int luaopen_host_fs(lua_State *L)
         { "lock", l_lock },
         { "open_root", l_open_root },
         { "realpath", l_realpath },
+        { "sync", l_sync },
         { "temp_dir", l_temp_dir },
         { NULL, NULL },
     };

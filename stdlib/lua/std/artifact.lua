@@ -32,7 +32,7 @@ M.scan = artifact.scan
 
 --- SHA-256 of a file.
 ---@async
----@param path string
+---@param path string|std.fs.File
 ---@return string? hex
 ---@return string? err
 ---@return string? id

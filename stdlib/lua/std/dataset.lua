@@ -175,10 +175,11 @@ end
 
 --- Reads a file into a dataset: one SQLite file that appears at `output` when it is whole.
 ---@async
----@param request { input: string|table, output: string, name: string, overrides: table?, limits: table?, sample: integer?, on_progress: fun(progress: table)? }
+---@param request { input: string|table, output: string, name: string, overrides: table?, limits: table?, sample: integer?, on_progress: fun(progress: table)?, keep: (fun(description: table, commit: fun()): boolean?)? }
 ---   input: a path or an open file of std.fs; name: what the file is called, a hint of its format;
 ---   overrides: format, delimiter, header, encoding, skip; limits: maxRows, maxColumns, maxCellBytes,
----   maxFileBytes, maxExpandedBytes; progress: bytes, total, rows
+---   maxFileBytes, maxExpandedBytes; progress: bytes, total, rows; keep: is called when the file is
+---   ready, and makes it appear by calling commit, which like itself returns true, or nil and why not
 ---@return table? description  format, encoding, delimiter, rows, irregularRows, sha256, bytes, sheets, notes
 ---@return string? err
 ---@return string? id      ingest_invalid, ingest_limit, dataset_unsupported, engine_failed, …
@@ -218,7 +219,11 @@ function Engine:ingest(request)
     return nil, err, id, fields
   end
   local ok
-  ok, err, id, fields = output:commit()
+  if request.keep then
+    ok, err, id, fields = request.keep(description, function() return output:commit() end)
+  else
+    ok, err, id, fields = output:commit()
+  end
   if not ok then
     return nil, err, id, fields
   end

@@ -141,6 +141,14 @@ function M.rename(from, to)
   return fs.any:rename(from, to)
 end
 
+--- Brings a file, or the names in a folder, safely to the disk.
+---@async
+---@param path string
+---@return boolean? ok
+---@return string? err
+---@return string? id
+M.sync = fs.sync
+
 --- The absolute path without links.
 ---@param path string
 ---@return string?

@@ -16,9 +16,11 @@ return {
     "The file cannot be read as a table: {detail}.",
   },
   ["error.ingest_limit"] = {
+    "{file} goes past {object} ({detail}). Raise that key in config.json, or give a smaller file. No dataset was made.",
     "The file goes past {object} ({detail}). Raise that key in config.json, or give a smaller file. No dataset was made.",
     "The file goes past {object}. Raise that key in config.json, or give a smaller file. No dataset was made.",
   },
+  ["error.ingest_limit.fixed"] = { "{file}, line {line:raw}: {detail}. No dataset was made.", "{file}: {detail}. No dataset was made.", "The file: {detail}. No dataset was made." },
   ["error.dataset_unsupported"] = {
     "{object}: {detail}. Export it as CSV.",
     "{object} is not a table that Alisio reads. Export it as CSV.",
@@ -100,6 +102,10 @@ return {
   ["note.long_rows"] = {
     one = { "1 row had too many fields (line {lines:list}); the rest was dropped.", "1 row had too many fields; the rest was dropped." },
     other = { "{count} rows had too many fields (lines {lines:list}); the rest was dropped.", "{count} rows had too many fields; the rest was dropped." },
+  },
+  ["note.replaced_characters"] = {
+    one = "1 character was not valid in the file's encoding; it stands as \u{FFFD}.",
+    other = "{count} characters were not valid in the file's encoding; they stand as \u{FFFD}.",
   },
   ["note.no_effect"] = "{key} is accepted and has no effect.",
   ["note.project_ignored"] = "{key} in the project's config.json is ignored: it is yours alone to set.",

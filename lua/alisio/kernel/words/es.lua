@@ -16,9 +16,11 @@ return {
     "El archivo no se puede leer como tabla: {detail}.",
   },
   ["error.ingest_limit"] = {
+    "{file} supera {object} ({detail}). Suba esa clave en config.json o use un archivo menor. No se creó ningún conjunto de datos.",
     "El archivo supera {object} ({detail}). Suba esa clave en config.json o use un archivo menor. No se creó ningún conjunto de datos.",
     "El archivo supera {object}. Suba esa clave en config.json o use un archivo menor. No se creó ningún conjunto de datos.",
   },
+  ["error.ingest_limit.fixed"] = { "{file}, línea {line:raw}: {detail}. No se creó ningún conjunto de datos.", "{file}: {detail}. No se creó ningún conjunto de datos.", "El archivo: {detail}. No se creó ningún conjunto de datos." },
   ["error.dataset_unsupported"] = {
     "{object}: {detail}. Expórtelo como CSV.",
     "{object} no es una tabla que Alisio lea. Expórtelo como CSV.",
@@ -100,6 +102,10 @@ return {
   ["note.long_rows"] = {
     one = { "1 fila tenía más campos (línea {lines:list}); el resto se descartó.", "1 fila tenía más campos; el resto se descartó." },
     other = { "{count} filas tenían más campos (líneas {lines:list}); el resto se descartó.", "{count} filas tenían más campos; el resto se descartó." },
+  },
+  ["note.replaced_characters"] = {
+    one = "1 carácter no era válido en la codificación del archivo; figura como \u{FFFD}.",
+    other = "{count} caracteres no eran válidos en la codificación del archivo; figuran como \u{FFFD}.",
   },
   ["note.no_effect"] = "{key} se acepta y no tiene efecto.",
   ["note.project_ignored"] = "{key} en el config.json del proyecto se ignora: solo usted puede fijarla.",

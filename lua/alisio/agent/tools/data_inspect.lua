@@ -1,0 +1,58 @@
+--- Reads a table file of the workspace into a dataset and says what is in it.
+local path = require "std.path"
+local data = require "alisio.data"
+local data_text = require "alisio.data.text"
+local words = require "alisio.kernel.words"
+local place = require "alisio.agent.place"
+
+local function progress(call)
+  return function(step)
+    call:progress(("%d%%, %d rows"):format(step.total > 0 and 100 * step.bytes // step.total or 0, step.rows))
+  end
+end
+
+--- The dataset of the input: by its id, or of a file that was opened beneath the workspace.
+local function find(args, call)
+  if args.path:find "^ds_%w+$" then
+    return call.session.data:get(args.path)
+  end
+  local rel, message, id, fields = place.relative(call, args.path)
+  if not rel then
+    return nil, message, id
+  end
+  local file
+  file, message, id, fields = call.workspace:open(rel)
+  if not file then
+    return nil, message, id, fields
+  end
+  local _ <close> = file
+  return call.session.data:open(path.join(call.cwd, rel), {
+    delimiter = args.delimiter, encoding = args.encoding, header = args.header, skip = args.skip, format = args.format,
+  }, progress(call), file)
+end
+
+return {
+  name = "data_inspect",
+  description = "Reads a CSV or TSV file of the folder into a dataset (one SQLite file, the original is not "
+    .. "changed) and describes it: tables, columns, types, statistics, first rows. Gives the dataset's id, which "
+    .. "data_query takes. Options only where the file was read wrongly.",
+  effect = "read",
+  input = {
+    path = { "string", "the file, relative to the folder, or the id of a dataset" },
+    delimiter = { "string?", "one character", minLength = 1, maxLength = 4 },
+    encoding = { '"utf-8"|"utf-16le"|"utf-16be"|"windows-1252"?', "of the file" },
+    format = { '"csv"|"tsv"?', "whatever the name says" },
+    header = { "boolean?", "whether the first row holds the names of the columns" },
+    skip = { "integer?", "lines to leave out at the beginning", minimum = 0 },
+  },
+  run = function(args, call)
+    local described, message, id, fields = find(args, call)
+    if not described then
+      return nil, fields and words.error("en", id, fields) or message, id
+    end
+    if not described.reused then
+      call.bus:emit("dataset_ready", { dataset = data.document(described, call.session.locale).dataset })
+    end
+    return { text = data_text.describe(described), table = data_text.columns(described) }
+  end,
+}

@@ -1,0 +1,346 @@
+--- The datasets of a session: files read once, found again by their content, asked with SQL. The
+-- engine makes them; here stand limits, reuse, where they lie, and what the database keeps of them
+-- (where they came from, when they were used).
+local artifact = require "std.artifact"
+local clock = require "std.clock"
+local dataset = require "std.dataset"
+local fs = require "std.fs"
+local json = require "std.json"
+local path = require "std.path"
+local ids = require "alisio.kernel.ids"
+local paths = require "alisio.kernel.paths"
+local words = require "alisio.kernel.words"
+
+local M = {}
+
+local MAX_ROWS = 1000      -- of one answer
+local MAX_COLUMNS = 1000
+local MAX_CELL_BYTES = 1 << 20
+local MAX_EXPANSION = 100  -- a packed file may become so many times larger
+local SAMPLE_ROWS = 5
+local TOUCH_MS = 3600000   -- how exactly the time of the last use is kept
+
+local SETTABLE = { ["analysis.data.maxRows"] = true, ["analysis.data.maxFileBytes"] = true }
+local OVERRIDES = { delimiter = true, encoding = true, format = true, header = true, skip = true }
+
+--- One client of the engine for each state folder of this process.
+local clients = {}
+
+local function client(state_dir)
+  clients[state_dir] = clients[state_dir] or dataset.open_engine { tmp = path.join(state_dir, "tmp") }
+  return clients[state_dir]
+end
+
+---@class alisio.Data
+---@field session alisio.Session
+local Data = {}
+Data.__index = Data
+
+--- The datasets of a session.
+---@param options { session: alisio.Session }
+---@return alisio.Data
+function M.new(options)
+  local session = options.session
+  local state_dir = session.store.state_dir
+  return setmetatable({
+    session = session,
+    store = session.store.datasets,
+    engine = client(state_dir),
+    folder = paths.session(state_dir, paths.workspace(session.cwd), session.id).datasets,
+  }, Data)
+end
+
+function Data:file(id)
+  return path.join(self.folder, id .. ".sqlite")
+end
+
+--- Removes what an interrupted process left: files without a record, and unfinished ones. For the
+--- one who may write to the session.
+---@async
+function Data:sweep()
+  for _, entry in ipairs(fs.list(self.folder) or {}) do
+    local file = path.join(self.folder, entry.name)
+    local id = entry.name:match "^(ds_%w+)%.sqlite$"
+    if id and not self.store.get(id) then
+      fs.remove(file)
+    elseif entry.name:find "^%.ds_.*%.part$" then
+      local lock <close> = fs.lock(file) -- whoever writes it holds it
+      if lock then
+        fs.remove(file)
+      end
+    end
+  end
+end
+
+--- What everyone is told of a dataset.
+local function describe(self, record, reused)
+  local out = json.decode(json.encode(record.description))
+  return {
+    id = record.id,
+    name = record.name,
+    path = self:file(record.id),
+    file = record.file,
+    format = out.format,
+    encoding = out.encoding,
+    delimiter = out.delimiter,
+    rows = out.rows,
+    irregularRows = out.irregularRows,
+    sha256 = record.sha256,
+    bytes = record.bytes,
+    reused = reused,
+    sheets = out.sheets,
+    notes = out.notes or json.array(),
+  }
+end
+
+--- The same content, read in the same way, in this session. The hint of the name is part of the way.
+local function find(self, file, size, key)
+  local same, err, id, fields = self.store.find { session = self.session.id, bytes = size, overrides = key }
+  if not same then
+    return nil, err, id, fields
+  elseif #same == 0 then
+    return false
+  end
+  local sha256
+  sha256, err, id, fields = artifact.digest(file)
+  if not sha256 then
+    return nil, err, id, fields
+  end
+  for _, record in ipairs(same) do
+    if record.sha256 == sha256 and fs.exists(self:file(record.id)) then
+      return record
+    end
+  end
+  return false
+end
+
+local function limits(config)
+  local bytes = config:get "analysis.data.maxFileBytes"
+  return {
+    maxRows = config:get "analysis.data.maxRows",
+    maxFileBytes = bytes,
+    maxExpandedBytes = bytes * MAX_EXPANSION,
+    maxColumns = MAX_COLUMNS,
+    maxCellBytes = MAX_CELL_BYTES,
+  }
+end
+
+--- An error of the engine is about the file it was handed; it knows no path.
+local function about(shown, message, id, fields)
+  fields = fields or {}
+  if id == "ingest_limit" then
+    fields.file = shown
+    fields.reason = not SETTABLE[fields.object] and "fixed" or nil
+  elseif id ~= "engine_failed" and id ~= "cancelled" and id ~= "no_space" then
+    fields.object = shown
+  end
+  return nil, shown .. ": " .. tostring(message), id, fields
+end
+
+--- Reads a file into a new dataset and records it, both or none.
+local function ingest(self, file, shown, size, overrides, key, on_progress)
+  local session, id = self.session, ids.new "ds"
+  local ok, err, code, fields = fs.mkdirs(self.folder)
+  if not ok then
+    return nil, err, code, fields
+  end
+  local record = {
+    id = id, session = session.id, name = path.stem(shown), file = path.basename(shown), origin = shown,
+    bytes = size, overrides = key,
+  }
+  local description
+  description, err, code, fields = self.engine:ingest {
+    input = file, output = self:file(id), name = path.basename(shown), overrides = overrides,
+    limits = limits(session.config), sample = SAMPLE_ROWS, on_progress = on_progress,
+    keep = function(described, commit)
+      record.format, record.sha256, record.description = described.format, described.sha256, described
+      -- The file first: one without a record is swept, a record without its file would be a lie.
+      return session:write(function()
+        local kept, why, which, what = commit()
+        if not kept then
+          return nil, why, which, what
+        end
+        kept, why, which, what = self.store.save(record)
+        if not kept then
+          fs.remove(self:file(id))
+          return nil, why, which, what
+        end
+        return true
+      end)
+    end,
+  }
+  if not description then
+    return about(shown, err, code, fields)
+  end
+  return record
+end
+
+--- Makes a dataset of a file, or finds the one that was made of the same content before.
+---@async
+---@param file string     path, from the session's folder when it is relative
+---@param overrides? table  delimiter, encoding, format, header, skip: what the caller knows better
+---@param on_progress? fun(progress: { bytes: integer, total: integer, rows: integer })
+---@param opened? std.fs.File  the file itself, where opening it was the caller's affair
+---@return table? description  id, name, path, format, …, reused, sheets, notes (structured)
+---@return string? err
+---@return string? id
+---@return table? fields
+function Data:open(file, overrides, on_progress, opened)
+  for key in pairs(overrides or {}) do
+    if not OVERRIDES[key] then
+      error("datasets have no override " .. tostring(key), 2)
+    end
+  end
+  local shown = path.absolute(file, self.session.cwd)
+  local handle, err, id, fields = opened, nil, nil, nil
+  if not handle then
+    handle, err, id, fields = fs.open(shown)
+    if not handle then
+      return nil, err, id, fields
+    end
+  end
+  local _ <close> = handle ~= opened and handle or nil
+  local stat = handle:stat()
+  if stat.type ~= "file" then
+    return nil, shown .. ": is not a regular file", "io_error", { object = shown, detail = "is not a regular file" }
+  end
+  if not self.swept then
+    self.swept = true
+    self.session:write(function() self:sweep() end)
+  end
+  local way = { name = path.ext(shown):lower() }
+  for key, value in pairs(overrides or {}) do
+    way[key] = value
+  end
+  local key = json.encode(way)
+  local known
+  known, err, id, fields = find(self, handle, stat.size, key)
+  if known then
+    self.session:write(function() return self.store.touch(known.id) end)
+    return describe(self, known, true)
+  elseif known == nil then
+    return nil, err, id, fields
+  end
+  local record
+  record, err, id, fields = ingest(self, handle, shown, stat.size, overrides, key, on_progress)
+  if not record then
+    return nil, err, id, fields
+  end
+  return describe(self, record, false)
+end
+
+local function record_of(self, id)
+  local record, err, code, fields = self.store.get(id)
+  if not record and code ~= "not_found" then
+    return nil, err, code, fields
+  elseif not record or record.session ~= self.session.id or not fs.exists(self:file(id)) then
+    return nil, "there is no dataset " .. id .. " in this session", "not_found", { object = id, reason = "dataset" }
+  end
+  return record
+end
+
+--- A dataset of this session.
+---@async
+---@param id string
+---@return table? description
+---@return string? err
+---@return string? id      "not_found", also for one of another session
+---@return table? fields
+function Data:get(id)
+  local record, err, code, fields = record_of(self, id)
+  if not record then
+    return nil, err, code, fields
+  end
+  return describe(self, record, true)
+end
+
+--- The datasets of this session, oldest first.
+---@async
+---@return table[]? descriptions
+---@return string? err
+---@return string? id
+function Data:list()
+  local records, err, id, fields = self.store.list(self.session.id)
+  if not records then
+    return nil, err, id, fields
+  end
+  for i, record in ipairs(records) do
+    records[i] = describe(self, record, true)
+  end
+  return records
+end
+
+--- Rows of each sheet from its beginning, another number than the description holds.
+---@async
+---@param id string
+---@param rows integer
+---@return table? description
+---@return string? err
+---@return string? id
+---@return table? fields
+function Data:sample(id, rows)
+  local described, err, code, fields = self:get(id)
+  if not described then
+    return nil, err, code, fields
+  end
+  local fresh
+  fresh, err, code, fields = self.engine:describe(described.path, { sample = rows })
+  if not fresh then
+    return nil, err, code, fields
+  end
+  described.sheets = fresh.sheets
+  return described
+end
+
+--- Asks a dataset one SELECT.
+---@async
+---@param id string
+---@param sql string
+---@param options? { maxRows: integer?, timeoutMs: integer?, cellBytes: integer?, raw: boolean? }  at
+---       most 1000 rows; the time is that of the configuration when left out; raw: see std.dataset
+---@return table? answer  columns, rows (or rowsJson), truncated, elapsedMs, cut
+---@return string? err
+---@return string? id
+---@return table? fields
+function Data:query(id, sql, options)
+  options = options or {}
+  local record, err, code, fields = record_of(self, id)
+  if not record then
+    return nil, err, code, fields
+  end
+  local timeout = options.timeoutMs or self.session.config:get "analysis.data.queryTimeoutMs"
+  local answer
+  answer, err, code, fields = self.engine:query(self:file(id), sql, {
+    maxRows = math.min(options.maxRows or 200, MAX_ROWS), timeoutMs = timeout,
+    cellBytes = options.cellBytes, raw = options.raw,
+  })
+  if not answer then
+    if code == "query_timeout" then
+      fields.limit = timeout
+    end
+    return nil, err, code, fields
+  end
+  if clock.now() - record.used > TOUCH_MS then
+    self.session:write(function() return self.store.touch(id) end)
+  end
+  return answer
+end
+
+--- A description as `alisio data inspect --json` gives it.
+---@param described table
+---@param locale string  language of the notes
+---@return { dataset: table, sheets: table[], notes: string[] } document
+function M.document(described, locale)
+  local dataset_part, notes = {}, json.array()
+  for key, value in pairs(described) do
+    if key ~= "sheets" and key ~= "notes" then
+      dataset_part[key] = value
+    end
+  end
+  for i, note in ipairs(described.notes) do
+    notes[i] = words.note(locale, note)
+  end
+  return { dataset = dataset_part, sheets = described.sheets, notes = notes }
+end
+
+return M
