@@ -1,5 +1,6 @@
 std = "lua54"
 self = false
+ignore = { "21[1-4]/_.*", "231/_.*" }
 max_line_length = 140
 max_string_line_length = false
 max_comment_line_length = false
