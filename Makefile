@@ -88,12 +88,17 @@ HELPERS := $(patsubst host/app/%.c,$(B)/libexec/alisio/%,$(filter-out %/alisio.c
 
 all: $(B)/alisio $(HELPERS) ## builds the programs into build/
 
-$(B)/obj/%.o: host/%.c
+# Other flags, other objects.
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(subst ','"'"',$(CC) $(CFLAGS_ALL))' | cmp -s - $@ || echo '$(subst ','"'"',$(CC) $(CFLAGS_ALL))' >$@
+
+$(B)/obj/%.o: host/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
-# $(call link,what else,libraries): every object behind the target
-link = $(Q)mkdir -p $(@D) && $(CC) $(MODE) $(1) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LINK) $(2) $(SYS_LIBS)
+# $(call link,what else,libraries): every object and archive behind the target
+link = $(Q)mkdir -p $(@D) && $(CC) $(MODE) $(1) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LINK) $(2) $(SYS_LIBS)
 
 $(B)/alisio: $(B)/obj/app/alisio.o $(OBJ_host)
 	$(call link,$(PIE),$(LIBS_alisio))
@@ -101,7 +106,12 @@ $(B)/alisio: $(B)/obj/app/alisio.o $(OBJ_host)
 $(B)/libexec/alisio/engine: $(B)/obj/app/engine.o $(OBJ_base) $(OBJ_data) $(OBJ_jail)
 	$(call link,$(PIE),$(LIBS_engine))
 
-$(B)/libexec/alisio/jail: $(B)/obj/app/jail.o $(OBJ_base) $(OBJ_jail)
+# The jail starts with every child: of an archive it takes the objects it uses, and so it does not
+# load the libraries of the others.
+$(B)/obj/jail.a: $(OBJ_base) $(OBJ_jail)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/libexec/alisio/jail: $(B)/obj/app/jail.o $(B)/obj/jail.a
 	$(call link,$(PIE),$(LIBS_jail))
 
 # --- assets: every Lua, Python and page file, inside the program with its SHA-256 ---

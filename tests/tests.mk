@@ -16,7 +16,7 @@ lint: ## checks style, layers, annotations and formatting
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 unit: $(UNIT)
 
-$(B)/unit/%.o: tests/unit/%.c
+$(B)/unit/%.o: tests/unit/%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -Itests/unit -c $< -o $@
 
@@ -31,7 +31,7 @@ fuzz: deps-test ## fuzzes every parser that has a harness, FUZZ_SECONDS=60 each
 
 fuzzers: $(patsubst tests/fuzz/%.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-$(B)/fuzz_%.o: tests/fuzz/fuzz_%.c
+$(B)/fuzz_%.o: tests/fuzz/fuzz_%.c $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 

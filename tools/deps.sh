@@ -36,6 +36,8 @@ build_needs() {
     need cmd python3 python3 python3 python python3
     # cjson is for users' scripts. Where there is no such package, Lua finds it as a module.
     if command -v apt-get >/dev/null; then need pc lua5.4-cjson lua-cjson-dev - - -; fi
+    # Scripts may require "cjson"; where it is no package of the system they do without.
+    ! command -v apt-get >/dev/null || need pc lua5.4-cjson lua-cjson-dev - - -
     for module; do
         case $module in
         expat) need pc expat libexpat1-dev expat-devel expat expat ;;
@@ -47,6 +49,7 @@ build_needs() {
         libuv) need pc libuv libuv1-dev libuv-devel libuv libuv ;;
         libxxhash) need pc libxxhash libxxhash-dev xxhash-devel xxhash xxhash ;;
         lua*-cjson) need pc "$module" lua-cjson-dev - - - ;;
+        *-cjson) ;;
         lua*) need pc "$module" liblua5.4-dev lua-devel lua lua ;;
         md4c) need pc md4c libmd4c-dev md4c-devel md4c md4c ;;
         sqlite3) need pc sqlite3 libsqlite3-dev sqlite-devel sqlite sqlite ;;
@@ -68,6 +71,8 @@ test_needs() {
     need cmd strace strace strace strace -
     need cmd prlimit util-linux util-linux util-linux -
     need cmd sqlite3 sqlite3 sqlite sqlite sqlite
+    need cmd zsh zsh zsh zsh zsh
+    need cmd fish fish fish fish fish
     need cmd node nodejs nodejs nodejs node
     need cmd npm npm npm npm node
 }

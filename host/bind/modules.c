@@ -14,6 +14,8 @@ int luaopen_host_fs(lua_State *L);
 int luaopen_host_host(lua_State *L);
 int luaopen_host_http(lua_State *L);
 int luaopen_host_json(lua_State *L);
+int luaopen_host_proc(lua_State *L);
+int luaopen_host_signal(lua_State *L);
 int luaopen_host_sql(lua_State *L);
 int luaopen_host_task(lua_State *L);
 int luaopen_host_term(lua_State *L);
@@ -36,6 +38,8 @@ const al_module al_modules[] = {
     { "host.host", luaopen_host_host },
     { "host.http", luaopen_host_http },
     { "host.json", luaopen_host_json },
+    { "host.proc", luaopen_host_proc },
+    { "host.signal", luaopen_host_signal },
     { "host.sql", luaopen_host_sql },
     { "host.task", luaopen_host_task },
     { "host.term", luaopen_host_term },

@@ -124,11 +124,6 @@ static int add_conditions(scmp_filter_ctx ctx, int tmp_fd)
     return rc;
 }
 
-bool al_seccomp_available(void)
-{
-    return seccomp_api_get() > 0;
-}
-
 int al_seccomp_engine(int tmp_fd, al_err *err)
 {
     scmp_filter_ctx ctx;
@@ -152,11 +147,6 @@ int al_seccomp_engine(int tmp_fd, al_err *err)
 }
 
 #else /* no seccomp: the answer says so */
-
-bool al_seccomp_available(void)
-{
-    return false;
-}
 
 int al_seccomp_engine(int tmp_fd, al_err *err)
 {

@@ -235,7 +235,7 @@ int al_keys_open(al_keys **out, uv_loop_t *loop, int fd, al_err *err)
 {
     const char *term = getenv("TERM");
     al_keys *k = calloc(1, sizeof *k);
-    int rc;
+    int rc, flags;
 
     if (!k)
         return al_err_set(err, AL_ENOMEM, "internal", "terminal", "not enough memory");
@@ -247,7 +247,12 @@ int al_keys_open(al_keys **out, uv_loop_t *loop, int fd, al_err *err)
     }
     termkey_set_canonflags(k->parser, TERMKEY_CANON_DELBS);
     termkey_start(k->parser);
+    /* libuv makes the descriptor non-blocking, and with it that of whoever shares the terminal: the
+     * shell's. It is read only when poll says so, so it can stay as it was. */
+    flags = fcntl(fd, F_GETFL);
     rc = uv_poll_init(loop, &k->poll, fd);
+    if (flags >= 0)
+        fcntl(fd, F_SETFL, flags);
     if (rc < 0) {
         termkey_destroy(k->parser);
         free(k);

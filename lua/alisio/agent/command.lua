@@ -53,14 +53,32 @@ function M.approval(name, script, input, call)
   }
 end
 
-local function section(name, bytes, cut)
+--- One stream as the model reads it; what was left out is said where it is missing.
+local function section(result, name)
+  local bytes, missing = result[name], result.truncated[name]
   if bytes == "" then
     return ""
   end
   if place.is_binary(bytes) then
-    return ("\n[%s: %d bytes that are not text]"):format(name, #bytes)
+    return ("\n[%s: %d bytes that are not text]"):format(name, #bytes + (missing or 0))
   end
-  return ("\n[%s%s]\n%s"):format(name, cut and ", cut in the middle" or "", (bytes:gsub("\n$", "")))
+  if missing then
+    local head = result.headBytes[name]
+    bytes = ("%s\n[cut here: %d bytes are not shown]\n%s"):format(bytes:sub(1, head), missing, bytes:sub(head + 1))
+  end
+  return ("\n[%s]\n%s"):format(name, (bytes:gsub("\n$", "")))
+end
+
+--- How it ended.
+local function ending(result, limit_ms)
+  if result.timedOut then
+    return ("ended after %d ms (timeoutMs)"):format(limit_ms)
+  elseif result.reason == "limit" then
+    return "ended at the limit of " .. tostring(result.limit)
+  elseif result.code then
+    return "exit status " .. result.code
+  end
+  return "ended by signal " .. tostring(result.signal)
 end
 
 --- Runs a program and makes the tool's result of it.
@@ -102,20 +120,9 @@ function M.run(argv, input, call)
   if not result then
     return nil, message, id
   end
-  local cut = result.truncated or {}
-  local head
-  if result.timedOut then
-    head = ("ended after %d ms (timeoutMs)"):format(limit)
-  elseif result.signal then
-    head = "ended by signal " .. tostring(result.signal)
-  else
-    head = "exit status " .. tostring(result.code)
-  end
-  local out = section("stdout", result.stdout or "", cut.stdout)
-  local err = section("stderr", result.stderr or "", cut.stderr)
   return {
-    text = head .. out .. err,
-    isError = result.timedOut or result.code ~= 0 or nil,
+    text = ending(result, limit) .. section(result, "stdout") .. section(result, "stderr"),
+    isError = result.code ~= 0 or nil,
   }
 end
 

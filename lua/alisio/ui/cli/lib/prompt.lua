@@ -39,7 +39,7 @@ local function obey(signals, session)
   signals:wait()
   session:cancel()
   signals:wait()
-  os.exit(130)
+  os.exit(130) -- what runs ends with this process
 end
 
 --- Writes each event as one line of JSON.
