@@ -7,41 +7,8 @@ import sys
 import time
 
 from alisio_test import ALISIO, Case, main
+from scripted import install
 from terminal import Terminal
-
-MODEL = """
-local alisio = require "alisio"
-local calls = %s
-alisio.model {
-  name = "scripted",
-  stream = function(request, emit)
-    local done = 0
-    for _, message in ipairs(request.messages) do
-      done = done + (message.role == "assistant" and 1 or 0)
-    end
-    local call = calls[done + 1]
-    if call then
-      emit { type = "tool_call", id = "c", name = call[1], input = call[2] }
-      return { stop = "tools" }
-    end
-    emit { type = "text", text = "The end: " .. request.messages[#request.messages].text }
-    return { stop = "end" }
-  end,
-}
-alisio.setup { model = "scripted" }
-"""
-
-
-def lua(value):
-    """A Lua literal of strings, numbers, lists and dicts."""
-    if isinstance(value, str):
-        return '"' + "".join(f"\\{b:03d}" for b in value.encode()) + '"'
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"[{lua(k)}] = {lua(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "{" + ", ".join(lua(v) for v in value) + "}"
-    return str(value)
-
 
 class Approval(Case):
     def setUp(self):
@@ -50,10 +17,7 @@ class Approval(Case):
         self.env.update(PATH=os.environ["PATH"], HOME=self.top, TERM="screen", LC_ALL="C.UTF-8")
 
     def terminal(self, calls, *args, rows=24, columns=80, wrap=(), **env):
-        config = self.env["ALISIO_CONFIG_HOME"]
-        os.makedirs(config, exist_ok=True)
-        with open(os.path.join(config, "init.lua"), "w", encoding="utf-8") as file:
-            file.write(MODEL % lua(calls))
+        install(self.env, calls)
         words = args or ("run", "do it")
         return Terminal([*wrap, ALISIO, *words], self.dir, dict(self.env, **env), columns=columns, rows=rows)
 

@@ -18,7 +18,8 @@ class Terminal:
         settings = ["env", "-i"] + [f"{name}={value}" for name, value in env.items()]
         command = " ".join(shlex.quote(word) for word in settings + list(argv))
         # The status is written where no screen line can be mistaken for it.
-        script = f"{command}; echo $? > {shlex.quote(os.path.join(self.folder, 'status'))}; exec cat"
+        # Ctrl-C is for the program; this shell outlives it.
+        script = f"trap : INT; {command}; echo $? > {shlex.quote(os.path.join(self.folder, 'status'))}; exec cat"
         self._tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), "-c", cwd,
                    "sh", "-c", script)
 

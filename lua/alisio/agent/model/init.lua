@@ -45,7 +45,7 @@ local function add_key(profile, config, required)
   if err then
     return nil, err, id, fields
   elseif key then
-    profile.key = secret.new(key:match "^%s*(.-)%s*$")
+    profile.key = secret.new(secret.reveal(key):match "^%s*(.-)%s*$")
   elseif required then
     fields = {
       object = "models." .. profile.name,

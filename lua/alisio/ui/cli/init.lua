@@ -120,7 +120,8 @@ local function wants(argv, flag)
   return false
 end
 
-local function run(argv, locale)
+local function run(argv, said)
+  local locale = said.locale
   local at = find_command(argv)
   if not at then
     if wants(argv, "--version") then
@@ -164,6 +165,7 @@ local function run(argv, locale)
     return nil, message, id
   end
   local _ <close> = ctx
+  said.ctx = ctx
   return command.run(ctx, args)
 end
 
@@ -191,14 +193,15 @@ end
 ---@param argv string[]  arguments without the program's name
 ---@return integer status
 function M.main(argv)
-  local locale = words.locale(nil, fs.env)
+  local said = { locale = words.locale(nil, fs.env) }
   local as_json = wants(argv, "--json")
   local ok, code, message, id, fields = xpcall(run, function(err)
     if err == "cancelled" then
       return err
     end
     return debug.traceback(tostring(err), 2)
-  end, argv, locale)
+  end, argv, said)
+  local locale = said.ctx and said.ctx.locale or said.locale
   if not ok then
     if code == "cancelled" then
       M.report(as_json, text.pick({ en = "interrupted", es = "interrumpido" }, locale), "cancelled")
@@ -208,6 +211,9 @@ function M.main(argv)
     return M.status.failed
   end
   if code == nil and message then
+    if fields and (fields.object or fields.detail) then -- words made where the language is known
+      message = words.error(locale, id or "internal", fields)
+    end
     M.report(as_json, message, id, fields)
     return by_id[id] or M.status.failed
   end

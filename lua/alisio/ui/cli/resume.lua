@@ -24,7 +24,12 @@ local function find(ctx, args)
     return nil, message, err, fields
   end
   if args[1] and args[1]:find "^ses_%w+$" then
-    return args[1], 2
+    local record
+    record, message, err, fields = store:session(args[1])
+    if not record then
+      return nil, message, err, fields
+    end
+    return record.id, 2
   end
   local sessions
   sessions, message, err, fields = store:sessions { kind = "run", cwd = ctx.cwd, limit = 1 }
@@ -65,12 +70,12 @@ function M.run(ctx, args)
   if not id then
     return nil, next_arg, err, fields
   end
-  local words, message
-  words, message, err = prompt.text(ctx, args, next_arg)
-  if not words then
+  local said, message
+  said, message, err = prompt.text(ctx, args, next_arg)
+  if not said then
     return nil, message, err
   end
-  if words == "" then
+  if said == "" then
     local status
     status, message, err, fields = last_end(ctx:store(), id)
     if not status then
@@ -79,7 +84,7 @@ function M.run(ctx, args)
       return prompt.show(ctx, id)
     end
   end
-  return prompt.run(ctx, { id = id, kind = "run" }, words)
+  return prompt.run(ctx, { id = id, kind = "run" }, said)
 end
 
 return M
