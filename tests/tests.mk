@@ -4,6 +4,12 @@
 .PHONY: deps-test test unit lint
 deps-test: deps ## installs what the tests need
 	@sh tools/deps.sh test
+	@$(MAKE) --no-print-directory vendor/node_modules/.package-lock.json
+
+# npm's packages, by the lock file with its hashes. Without a network the tests of them are skipped.
+vendor/node_modules/.package-lock.json: vendor/package-lock.json
+	@npm ci --prefix vendor --ignore-scripts --no-audit --no-fund --silent && touch $@ || \
+	  echo "vendor: npm could not fetch the packages; tests that need them will be skipped" >&2
 
 test: deps-test ## builds and runs all tests; T=unit runs one part (T="unit spec" two)
 	@$(MAKE) --no-print-directory $(JOBS) all unit
