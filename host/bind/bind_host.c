@@ -1,4 +1,5 @@
 /* host.host: what the program knows about itself. */
+#include "base/fs.h"
 #include "bind/util.h"
 #include "core/host.h"
 #include "core/loader.h"
@@ -21,12 +22,14 @@ static int l_argv(lua_State *L) /* argv() → list from 0: the program, then its
     return 1;
 }
 
-static int l_platform(lua_State *L) /* platform() → { os, release, machine } */
+static int l_platform(lua_State *L) /* platform() → { os, release, machine, openat2 } */
 {
     struct utsname u = { 0 };
 
     uname(&u);
-    lua_createtable(L, 0, 3);
+    lua_createtable(L, 0, 4);
+    lua_pushboolean(L, al_fs_has_openat2());
+    lua_setfield(L, -2, "openat2");
     lua_pushstring(L, u.sysname);
     lua_setfield(L, -2, "os");
     lua_pushstring(L, u.release);

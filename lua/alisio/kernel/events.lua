@@ -164,7 +164,7 @@ local function pump(self)
   while #self.queue > 0 do
     local batch = self.queue
     self.queue = {}
-    local ok, err = pcall(keep, self, batch) -- who waits gets an answer, out of memory too
+    local ok, err = pcall(keep, self, batch) -- when it raises, who waits is answered all the same
     for _, item in ipairs(batch) do
       if item.body and not ok then
         item.outcome = { nil, tostring(err), "internal" }
@@ -183,6 +183,13 @@ function Bus:enqueue(item)
   self.queue[#self.queue + 1] = item
   if not self.pump_task then
     self.pump_task = task.spawn(pump, self)
+  end
+end
+
+--- Lets out what waits for its turn.
+function Bus:release()
+  while self.pending[1] do
+    self:enqueue { event = table.remove(self.pending, 1) }
   end
 end
 
@@ -214,15 +221,13 @@ function Bus:emit(type_name, fields)
   if kind.ephemeral then
     defer(self, make_event(self, type_name, fields))
     if not self.ticking then
-      self.ticking = true
       task.spawn(tick, self)
+      self.ticking = true
     end
     return true
   end
   local item = self:durable(type_name, fields)
-  while self.pending[1] do -- what was said before goes out before
-    self:enqueue { event = table.remove(self.pending, 1) }
-  end
+  self:release() -- what was said before goes out before
   if task.current() == self.pump_task then
     self:enqueue(item)
     return true
@@ -235,7 +240,8 @@ end
 --- Waits until all that was emitted so far is stored and told.
 ---@async
 function Bus:flush()
-  while self.ticking or self.pump_task do
+  self:release()
+  while self.pump_task do
     task.sleep(5)
   end
 end

@@ -27,8 +27,8 @@ function M.pid()
   return host.pid()
 end
 
---- The system, as uname says it.
----@return { os: string, release: string, machine: string }
+--- The system, as uname says it, and whether folders are opened by openat2 (else by a walk of ours).
+---@return { os: string, release: string, machine: string, openat2: boolean }
 function M.platform()
   return host.platform()
 end

@@ -34,6 +34,8 @@ local said = {
     engine = { en = "Data engine", es = "Motor de datos" },
     landlock = { en = "Landlock", es = "Landlock" },
     seccomp = { en = "seccomp", es = "seccomp" },
+    openat2 = { en = "openat2", es = "openat2" },
+    tree = { en = "Process trees", es = "Árboles de procesos" },
     containers = { en = "Containers", es = "Contenedores" },
   },
   offline = { en = "offline: built-in rules, no account, no network", es = "offline: reglas incluidas, sin cuenta ni red" },
@@ -52,6 +54,14 @@ local said = {
   no_seccomp = {
     en = "The kernel has none, so the data engine runs without a system call filter.",
     es = "El núcleo no lo tiene, así que el motor de datos se ejecuta sin filtro de llamadas al sistema.",
+  },
+  no_openat2 = {
+    en = "The kernel has none: paths are walked one folder at a time, and a bind mount of the same file system is not seen.",
+    es = "El núcleo no lo tiene: las rutas se recorren carpeta por carpeta, y no se ve un montaje del mismo sistema de archivos.",
+  },
+  no_tree = {
+    en = "A script that leaves its session can outlive its run.",
+    es = "Un script que deja su sesión puede sobrevivir a su ejecución.",
   },
   abi = { en = "ABI {abi}", es = "ABI {abi}" },
   available = { en = "available", es = "disponible" },
@@ -127,7 +137,7 @@ end
 function CHECKS.python(ctx)
   local config = ctx:config()
   local found, message, id, fields = require("alisio.analysis.discovery").find {
-    configured = config and config:get "analysis.python",
+    configured = config and config:get "analysis.python", state_dir = ctx.state_dir, locale = ctx.locale, env = ctx.env,
   }
   if not found then
     return "warn", ctx:text(said.missing), select(2, failure(ctx, message, id, fields))
@@ -202,6 +212,21 @@ function CHECKS.seccomp(ctx)
   return "ok", ctx:text(said.available)
 end
 
+function CHECKS.openat2(ctx)
+  if not host.platform().openat2 then
+    return "warn", ctx:text(said.missing), ctx:text(said.no_openat2)
+  end
+  return "ok", ctx:text(said.available)
+end
+
+function CHECKS.tree(ctx)
+  local seen = probe(ctx)
+  if not seen.tree then
+    return "warn", ctx:text(said.missing), seen.error or ctx:text(said.no_tree)
+  end
+  return "ok", ctx:text(said.available)
+end
+
 function CHECKS.containers(ctx)
   local found = {}
   for _, engine in ipairs { "docker", "podman" } do
@@ -214,7 +239,8 @@ function CHECKS.containers(ctx)
 end
 
 local ORDER = {
-  "version", "system", "config", "model", "python", "state", "sessions", "engine", "landlock", "seccomp", "containers",
+  "version", "system", "config", "model", "python", "state", "sessions", "engine", "landlock", "seccomp",
+  "openat2", "tree", "containers",
 }
 
 local ROLE = { ok = "done", warn = "waiting", fail = "failed" }

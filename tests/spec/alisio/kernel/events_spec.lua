@@ -145,6 +145,20 @@ describe("bus", function()
     assert.equal(3, #heard)
   end)
 
+  it("answers who waits when the store raises, and goes on", function()
+    local real = store.append_all
+    store.append_all = function() error "not enough memory" end
+    local answers = assert(task.map({ 1, 2, 3 }, function(i) return { log(tostring(i)) } end))
+    store.append_all = real
+    for _, answer in ipairs(answers) do
+      assert.matches("not enough memory", answer[2])
+      assert.equal("internal", answer[3])
+    end
+    assert.same({}, heard)
+    assert.equal(1, log "after")
+    assert.equal("after", texts(heard))
+  end)
+
   it("forgets a listener that was removed", function()
     local count = 0
     local remove = bus:on(function() count = count + 1 end)
