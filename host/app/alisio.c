@@ -27,6 +27,6 @@ int main(int argc, char **argv)
         free(why);
         code = 1;
     }
-    al_host_close(host, NULL, NULL);
+    al_host_close(host);
     return code;
 }

@@ -19,18 +19,6 @@ static void free_args(al_host *h)
     free(h->helper_dir);
 }
 
-static void free_host(al_host *h)
-{
-    void (*done)(void *data) = h->done;
-    void *data = h->done_data;
-
-    uv_mutex_destroy(&h->post_lock);
-    free_args(h);
-    free(h);
-    if (done)
-        done(data);
-}
-
 void al_host_hold(al_host *h)
 {
     h->holds++;
@@ -38,8 +26,7 @@ void al_host_hold(al_host *h)
 
 void al_host_drop(al_host *h)
 {
-    if (--h->holds == 0 && h->borrowed)
-        free_host(h);
+    h->holds--;
 }
 
 void al_host_handle_closed(uv_handle_t *handle)
@@ -118,18 +105,14 @@ static int start_lua(al_host *h, al_err *err)
 
 static int start_loop(al_host *h, al_err *err)
 {
-    int rc = 0;
+    int rc = uv_loop_init(&h->loop);
 
-    if (!h->borrowed)
-        rc = uv_loop_init(h->loop);
-    if (rc == 0) {
-        rc = al_post_init(h);
-        if (rc == 0)
-            al_task_init(h);
-        else if (!h->borrowed)
-            uv_loop_close(h->loop);
-    }
-    return rc == 0 ? AL_OK : al_err_set(err, AL_EIO, "io_error", "event loop", uv_strerror(rc));
+    if (rc == 0 && (rc = al_post_init(h)) != 0)
+        uv_loop_close(&h->loop);
+    if (rc != 0)
+        return al_err_set(err, AL_EIO, "io_error", "event loop", uv_strerror(rc));
+    al_task_init(h);
+    return AL_OK;
 }
 
 int al_host_open(al_host **out, const al_host_options *o, al_err *err)
@@ -139,8 +122,6 @@ int al_host_open(al_host **out, const al_host_options *o, al_err *err)
 
     if (!h)
         return al_err_set(err, AL_ENOMEM, "internal", "host", "not enough memory");
-    h->borrowed = o->loop != NULL;
-    h->loop = h->borrowed ? o->loop : &h->own;
     if (!copy_options(h, o))
         rc = al_err_set(err, AL_ENOMEM, "internal", "host", "not enough memory");
     else if (uv_mutex_init(&h->post_lock) < 0)
@@ -156,7 +137,7 @@ int al_host_open(al_host **out, const al_host_options *o, al_err *err)
     if (rc == AL_OK)
         *out = h;
     else
-        al_host_close(h, NULL, NULL);
+        al_host_close(h);
     return rc;
 }
 
@@ -169,6 +150,7 @@ void al_host_settle(al_host *h)
     if (!h->closing || h->tasks || h->ended)
         return;
     h->ended = true;
+    al_post_drain(h);
     if (L)
         lua_close(L);
     h->L = NULL;
@@ -183,25 +165,48 @@ static void close_forgotten(uv_handle_t *handle, void *data)
         uv_close(handle, NULL);
 }
 
-void al_host_close(al_host *h, void (*done)(void *data), void *data)
+void al_host_close_begin(al_host *h)
 {
     h->closing = true;
-    h->done = done;
-    h->done_data = data;
     al_post_end(h);
     al_task_cancel_all(h);
     al_host_settle(h);
-    if (h->borrowed)
+}
+
+bool al_host_closed(const al_host *h)
+{
+    return h->ended && h->holds == 0;
+}
+
+void al_host_free(al_host *h)
+{
+    uv_walk(&h->loop, close_forgotten, NULL);
+    uv_run(&h->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&h->loop);
+    uv_mutex_destroy(&h->post_lock);
+    free_args(h);
+    free(h);
+}
+
+void al_host_close(al_host *h)
+{
+    if (!h)
         return;
-    while (h->holds > 0)
-        uv_run(h->loop, UV_RUN_ONCE);
-    uv_walk(h->loop, close_forgotten, NULL); /* the loop is ours alone */
-    uv_run(h->loop, UV_RUN_DEFAULT);
-    uv_loop_close(h->loop);
-    free_host(h);
+    al_host_close_begin(h);
+    while (!al_host_closed(h))
+        uv_run(&h->loop, UV_RUN_ONCE);
+    al_host_free(h);
 }
 
 /* ---- Running ---- */
+
+void al_host_wait(al_host *h, al_task *task)
+{
+    al_task_stop_after(task);
+    while (!al_task_over(task))
+        if (!uv_run(&h->loop, UV_RUN_DEFAULT)) /* nothing is open that could still bring it */
+            al_task_deadlock(task);
+}
 
 typedef struct main_call {
     const char *module, *name;
@@ -275,10 +280,7 @@ int al_host_main(al_host *h, const char *module, const char *name, int *code, ch
     lua_pushlightuserdata(h->L, &call);
     if (lua_pcall(h->L, 1, 1, 0) != LUA_OK) /* [task] */
         return keep_text(h, text);
-    al_task_stop_after(call.task);
-    while (!al_task_over(call.task))
-        if (!uv_run(h->loop, UV_RUN_DEFAULT)) /* nothing is open that could still bring it */
-            al_task_deadlock(call.task);
+    al_host_wait(h, call.task);
     lua_pushcfunction(h->L, main_outcome);
     lua_insert(h->L, -2);
     lua_pushlightuserdata(h->L, &call);

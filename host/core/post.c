@@ -19,9 +19,8 @@ static al_posted *take_all(al_host *h)
     return first;
 }
 
-static void on_wake(uv_async_t *handle)
+void al_post_drain(al_host *h)
 {
-    al_host *h = handle->data;
     al_posted *p = take_all(h), *next;
 
     for (; p; p = next) {
@@ -29,8 +28,11 @@ static void on_wake(uv_async_t *handle)
         p->fn(h, p->data);
         free(p);
     }
-    if (atomic_exchange(&h->stop, false))
-        uv_stop(h->loop);
+}
+
+static void on_wake(uv_async_t *handle)
+{
+    al_post_drain(handle->data);
 }
 
 int al_post(al_host *h, void (*fn)(al_host *host, void *data), void *data)
@@ -57,9 +59,8 @@ int al_post(al_host *h, void (*fn)(al_host *host, void *data), void *data)
     return closed ? AL_ECANCELED : AL_OK;
 }
 
-void al_post_stop(al_host *h)
+void al_post_wake(al_host *h)
 {
-    atomic_store(&h->stop, true);
     uv_async_send(&h->wake);
 }
 
@@ -77,7 +78,7 @@ void al_host_expected(al_host *h)
 
 int al_post_init(al_host *h)
 {
-    int rc = uv_async_init(h->loop, &h->wake, on_wake);
+    int rc = uv_async_init(&h->loop, &h->wake, on_wake);
 
     if (rc < 0)
         return rc;
@@ -87,7 +88,6 @@ int al_post_init(al_host *h)
     return 0;
 }
 
-/* What was posted before still runs; what comes later is refused. */
 void al_post_end(al_host *h)
 {
     uv_mutex_lock(&h->post_lock);

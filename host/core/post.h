@@ -4,9 +4,9 @@
 #include "core/task.h"
 
 /* Calls fn(host, data) on the host thread, from its loop, in the order of the calls. AL_ENOMEM;
- * AL_ECANCELED once al_host_close began. [any thread; not after the host was freed] */
+ * AL_ECANCELED once al_host_close_begin was called. [any thread; not after the host was freed] */
 int al_post(al_host *host, void (*fn)(al_host *host, void *data), void *data);
-/* Makes the loop return from its wait, and then uv_stop. [any thread] */
-void al_post_stop(al_host *host);
+/* Makes the loop return from its wait. [any thread] */
+void al_post_wake(al_host *host);
 
 #endif

@@ -2,7 +2,6 @@
 #ifndef AL_CORE_STATE_H
 #define AL_CORE_STATE_H
 #include "core/host.h"
-#include <stdatomic.h>
 #include <stdint.h>
 
 typedef struct al_posted al_posted;
@@ -11,15 +10,11 @@ typedef struct al_waiting al_waiting;
 struct al_host {
     lua_State *L;    /* NULL once it was closed */
     lua_State *side; /* results are pushed here and moved to their task; it never runs one */
-    uv_loop_t *loop;
-    uv_loop_t own;
-    bool borrowed;
+    uv_loop_t loop;
     bool closing; /* al_host_close began */
     bool ended;   /* no task is left, and the handles close */
     int holds;    /* open handles and operations; 0 frees the host */
     int expects;  /* reasons for `wake` to keep the loop alive */
-    void (*done)(void *data);
-    void *done_data;
 
     al_task *tasks;   /* all that are not over */
     al_task *running; /* the one inside lua_resume */
@@ -34,7 +29,6 @@ struct al_host {
     uv_mutex_t post_lock; /* guards the three below */
     al_posted *posted_first, *posted_last;
     bool post_closed;
-    atomic_bool stop;
 
     char warning[512]; /* pieces of the one that Lua is giving */
     void (*report)(al_host *host, const char *text, void *data);
@@ -55,8 +49,9 @@ void al_task_deadlock(al_task *task);   /* its wait raises */
 /* [message] → [message and where the task at index, which is over, failed]; may raise */
 void al_task_traceback(lua_State *L, int index);
 /* post.c */
-int al_post_init(al_host *host); /* 0 or an error of libuv */
-void al_post_end(al_host *host);
+int al_post_init(al_host *host);   /* 0 or an error of libuv */
+void al_post_end(al_host *host);   /* what was posted before still runs, */
+void al_post_drain(al_host *host); /* at the latest here */
 /* host.c */
 void al_host_settle(al_host *host);              /* a closing host without tasks goes on closing */
 void al_host_handle_closed(uv_handle_t *handle); /* a uv_close_cb: drops one hold */

@@ -78,7 +78,7 @@ al_host *al_host_of(lua_State *L)
 
 uv_loop_t *al_host_loop(al_host *host)
 {
-    return host->loop;
+    return &host->loop;
 }
 
 static void release(al_task *t)
@@ -188,7 +188,7 @@ static void finish(al_task *t, bool failed, int nvalues, const char *why)
     if (failed && !t->heard && !t->cancelled)
         h->unheard = true;
     if (t->stops_loop)
-        uv_stop(h->loop);
+        uv_stop(&h->loop);
     lua_rawgetp(h->L, LUA_REGISTRYINDEX, (void *)&h->tasks); /* [tasks] */
     lua_pushnil(h->L);
     lua_rawsetp(h->L, -2, t->co); /* the key is there: allocates nothing */
@@ -358,7 +358,7 @@ static void interrupt(al_task *t, wake_kind why)
 static void reap(uv_timer_t *timer)
 {
     al_host *h = timer->data;
-    uint64_t now = uv_now(h->loop);
+    uint64_t now = uv_now(&h->loop);
     al_task *t;
 
     while ((t = h->late_first) && t->deadline <= now) {
@@ -378,8 +378,8 @@ static void tell(al_task *t)
 
     if (t->deadline)
         return;
-    uv_update_time(h->loop);
-    t->deadline = uv_now(h->loop) + CLOSE_MS;
+    uv_update_time(&h->loop);
+    t->deadline = uv_now(&h->loop) + CLOSE_MS;
     t->next_late = NULL;
     if (h->late_last)
         h->late_last->next_late = t;
@@ -731,8 +731,8 @@ void al_task_open_lua(lua_State *L)
 
 void al_task_init(al_host *h)
 {
-    uv_idle_init(h->loop, &h->ready); /* these two cannot fail */
-    uv_timer_init(h->loop, &h->reaper);
+    uv_idle_init(&h->loop, &h->ready); /* these two cannot fail */
+    uv_timer_init(&h->loop, &h->reaper);
     h->ready.data = h->reaper.data = h;
     al_host_hold(h);
     al_host_hold(h);

@@ -57,6 +57,7 @@ local LUA_ROOMS = {
   { "lua/alisio/ui/tui/", "alisio.ui.tui", { "=alisio.agent", "alisio.ui.tui" } },
   { "lua/alisio/ui/web/", "alisio.ui.web", { "=alisio.agent", "alisio.ui.web" } },
   { "lua/alisio/ui/acp", "alisio.ui.acp", { "=alisio.agent", "alisio.ui.acp" } },
+  { "lua/alisio/ui/embed.lua", "alisio.ui.embed", { "=alisio.agent" } },
   { "lua/alisio/ui/mcp", "alisio.ui.mcp", { "=alisio.agent", "alisio.ui.mcp" } },
   { "lua/alisio/init.lua", "alisio", { "=alisio.agent" } },
   { "lua/alisio/defaults/", "a user's file", { "alisio", "std" }, exact = { alisio = true } },

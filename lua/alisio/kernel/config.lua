@@ -355,6 +355,22 @@ function Config:keys()
   return list
 end
 
+--- Takes over what another configuration of the same user was given by `setup`: one is loaded for
+--- each workspace, init.lua runs once.
+---@param other alisio.Config
+function Config:adopt_setup(other)
+  for key, said in pairs(other.layers.init) do
+    self.layers.init[key] = said
+  end
+  for group, set in pairs(other.names_of) do
+    for name in pairs(set) do
+      self:set("init", group .. "." .. name)
+    end
+  end
+  self:apply_project()
+  self.locale = words.locale(self:get "ui.locale", self.env)
+end
+
 --- Takes what an init.lua gives to `alisio.setup`. A later call wins over an earlier one, key by key;
 --- a call with a mistake changes nothing.
 ---@param values table   nested as config.json is
