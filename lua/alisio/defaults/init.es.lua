@@ -22,6 +22,8 @@ alisio.setup {
   --     auth = "bearer",
   --     -- Variable de entorno que tiene la clave. Si no está definida se lee credentials.json.
   --     keyEnv = "OPENAI_API_KEY",
+  --     -- Más cabeceras de cada petición, cada una como `Nombre: valor`. Se muestran como cualquier ajuste: no ponga claves.
+  --     headers = nil,
   --     -- Respuesta más larga que se pide, en tokens; sin valor, el límite del servidor.
   --     maxOutputTokens = nil,
   --     -- Temperatura del muestreo; sin valor, la del servidor.

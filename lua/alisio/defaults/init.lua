@@ -22,6 +22,8 @@ alisio.setup {
   --     auth = "bearer",
   --     -- Environment variable that holds the key. Where it is not set, credentials.json is read.
   --     keyEnv = "OPENAI_API_KEY",
+  --     -- More headers of every request, each as `Name: value`. They are shown like any setting: no place for keys.
+  --     headers = nil,
   --     -- Longest reply to ask for, in tokens; the server's own limit when unset.
   --     maxOutputTokens = nil,
   --     -- Sampling temperature; the server's own when unset.
