@@ -27,10 +27,10 @@ function M.new(args, env)
   ctx.state_dir, ctx.config_dir = paths.state_dir(args.db, env), paths.config_dir(args.config, env)
   ctx.cwd = fs.cwd()
   if args.cwd then
-    local cwd, message, id = fs.realpath(path.absolute(args.cwd, ctx.cwd))
+    local cwd, message, id, fields = fs.realpath(path.absolute(args.cwd, ctx.cwd))
     local stat = cwd and fs.stat(cwd)
     if not cwd then
-      return nil, message, id
+      return nil, message, id, fields
     elseif not stat or stat.type ~= "dir" then
       return nil, ctx:text({ en = "{path} is not a folder", es = "{path} no es una carpeta" }, { path = args.cwd }),
         "not_found"
