@@ -15,6 +15,7 @@ return {
   before = hooks.before,
   deny = hooks.deny,
   hooks = hooks.list,
+  command = script.command,
   agent = script.agent,
   run = script.run,
   python = script.python,

@@ -128,6 +128,25 @@ function alisio.deny(reason) end
 ---@return { kind: "on"|"before", name: string, owner: string, where: string }[]
 function alisio.hooks() end
 
+---@class alisio.Session
+---@field id string
+---@field cwd string
+local Session = {}
+
+--- Sends a prompt and waits for its end.
+---@async
+---@param prompt string
+---@param options? { on: fun(event: alisio.Event)? }
+---@return alisio.Run? run
+---@return string? message
+---@return string? id
+function Session:prompt(prompt, options) end
+
+--- Adds a command: `alisio NAME [WORD]…` opens a session and hands it over.
+---@param command { name: string, help: string?, run: fun(session: alisio.Session, words: string[]) }
+---@return fun() remove
+function alisio.command(command) end
+
 ---@class alisio.Run
 ---@field status "completed"|"failed"|"cancelled"|"limit_reached"
 ---@field limit string?

@@ -4,6 +4,7 @@ local ids = require "alisio.kernel.ids"
 local schema = require "std.schema"
 local tool = require "std.tool"
 local agent_session = require "alisio.agent.session"
+local registry = require "alisio.agent.registry"
 local user = require "alisio.agent.user"
 
 local M = {}
@@ -34,6 +35,20 @@ function M.setup(values)
   if not ok then
     error(message, 0) -- it names the file and line
   end
+end
+
+--- Adds a command: `alisio NAME [WORD]…` opens a session and hands it over.
+---@param command { name: string, help: string?, run: fun(session: table, words: string[]) }
+---@return fun() remove
+function M.command(command)
+  known("command", command, { "name", "help", "run" }, 2)
+  if type(command.name) ~= "string" or not command.name:find "^%l[%l%d-]*$" then
+    error("command: name is lower-case letters, digits and -, and begins with a letter", 2)
+  elseif type(command.run) ~= "function" then
+    error(("command %s: run is a function of (session, words)"):format(command.name), 2)
+  end
+  local remove = registry.add("command", command, 2)
+  return remove
 end
 
 ---@class alisio.Dataset

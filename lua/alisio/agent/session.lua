@@ -21,6 +21,7 @@ local M = {}
 ---@field config alisio.Config
 ---@field bus alisio.Bus
 ---@field locale "en"|"es"
+---@field result table?       of the last prompt
 local Session = {}
 Session.__index = Session
 
@@ -309,7 +310,8 @@ function Session:prompt(prompt, options)
   end
   run.opened = self.opened
   self.opened = true
-  return loop.run(run)
+  self.result = loop.run(run)
+  return self.result
 end
 
 --- Stops the run that is going on; its prompt returns with status `cancelled`.

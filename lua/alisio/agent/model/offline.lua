@@ -12,6 +12,8 @@ local sql = require "alisio.agent.model.offline.sql"
 local M = { name = "offline" }
 
 local table_endings = { csv = true, tsv = true, tab = true, json = true, jsonl = true, ndjson = true, xlsx = true, ods = true }
+-- What only looks may be asked again when a crash or a cancel took its answer.
+local reads = { list_files = true, data_inspect = true, data_query = true }
 local MAX_GROUPS = 1000
 local BARS = 12
 local REPORT_ROWS = 10
@@ -34,7 +36,8 @@ local function read(request)
       talk.previous = call.name == "data_inspect" and call.input.path or talk.previous
     end
     local call = message.role == "tool" and calls[message.callId]
-    if call and i > last then
+    local lost = message.status == "uncertain" or message.status == "cancelled"
+    if call and i > last and not (lost and reads[call.name]) then
       talk.results[call.name .. json.encode(call.input)] = message
     end
   end
@@ -130,9 +133,19 @@ local function label(column)
   return column.label and column.label ~= "" and column.label or column.name
 end
 
+--- "Total of Units"; a column that is called a total already is its own name.
+local function sum_of(measure, locale)
+  local name = label(measure)
+  local first = language.words(name)[1]
+  return (first == "total" or first == "totals") and say.title(name) or say.t(locale, "sum", { m = name })
+end
+
 --- What a plan computes, in words: "Total of Units".
 local function what(plan, locale)
   local kind = plan.distinct and "distinct" or plan.aggregation
+  if kind == "sum" then
+    return sum_of(plan.measure, locale)
+  end
   return say.t(locale, kind, { m = plan.measure and label(plan.measure) })
 end
 
@@ -258,7 +271,7 @@ local function report(sheet, measures, figures, plans, groups, locale)
   end
   for i, measure in ipairs(measures) do
     if columns.adds_up(measure) then
-      rows[#rows + 1] = { say.cell(say.t(locale, "sum", { m = label(measure) })), say.number(figures[2 * i], locale) }
+      rows[#rows + 1] = { say.cell(sum_of(measure, locale)), say.number(figures[2 * i], locale) }
     end
     rows[#rows + 1] = { say.cell(say.t(locale, "avg", { m = label(measure) })), say.number(figures[2 * i + 1], locale, 2) }
   end
@@ -378,7 +391,7 @@ local function summarize(talk, wish, sheet)
   end
   local line = { say.t(locale, "report_made", { file = wish.report }), say.t(locale, "rows") .. ": " .. say.number(figures[1], locale) .. "." }
   if measures[1] and columns.adds_up(measures[1]) then
-    line[3] = say.t(locale, "sum", { m = label(measures[1]) }) .. ": " .. say.number(figures[2], locale) .. "."
+    line[3] = sum_of(measures[1], locale) .. ": " .. say.number(figures[2], locale) .. "."
   end
   return table.concat(line, " ")
 end

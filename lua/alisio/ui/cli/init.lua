@@ -3,6 +3,7 @@
 local asset = require "std.asset"
 local fs = require "std.fs"
 local json = require "std.json"
+local path = require "std.path"
 local schema = require "std.schema"
 local term = require "std.term"
 local words = require "alisio.kernel.words"
@@ -120,6 +121,28 @@ local function wants(argv, flag)
   return false
 end
 
+--- Runs a command that the user's init.lua added, when there is one of that name.
+local function user_command(name, argv, at, said)
+  local command = { options = { "allow-write", "allow-process", "allow-analysis", "read-only", "model" } }
+  local args = options.parse(without(argv, at), options.of(command), said.locale)
+  local ctx = args and not args.clean and context.new(args)
+  local _ <close> = ctx or nil
+  local runtime = ctx and fs.exists(path.join(ctx.config_dir, "init.lua")) and ctx:runtime()
+  local names = M.names()
+  for _, entry in ipairs(runtime and require("alisio.agent.registry").list "command" or {}) do
+    local own = entry.value
+    names[#names + 1] = own.name
+    if own.name == name and args.help then
+      term.write(("alisio %s\n%s\n"):format(name, own.help or ""))
+      return
+    elseif own.name == name then
+      said.ctx = ctx
+      return require("alisio.ui.cli.lib.prompt").command(ctx, own, { table.unpack(args) })
+    end
+  end
+  return unknown(name, names, said.locale, wrong.command)
+end
+
 local function run(argv, said)
   local locale = said.locale
   local at = find_command(argv)
@@ -137,7 +160,7 @@ local function run(argv, said)
   local name = argv[at]
   local command = M.command(name)
   if not command then
-    return unknown(name, M.names(), locale, wrong.command)
+    return user_command(name, argv, at, said)
   end
   argv = without(argv, at)
   local title = name

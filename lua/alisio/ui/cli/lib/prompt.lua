@@ -62,16 +62,16 @@ local function json_face()
   return face
 end
 
---- Runs a prompt and shows it.
+--- Opens a session, lets `fn` prompt it, and shows what happens.
 ---@async
 ---@param ctx table
 ---@param which table   { id?, kind }
----@param said string
+---@param fn fun(session: alisio.Session): table?, string?, string?, table?  gives the last result of session:prompt
 ---@return integer? status
 ---@return string? message
 ---@return string? id
 ---@return table? fields
-function M.run(ctx, which, said)
+function M.with(ctx, which, fn)
   local runtime, message, id, fields = ctx:runtime()
   if not runtime then
     return nil, message, id, fields
@@ -105,15 +105,14 @@ function M.run(ctx, which, said)
   local signals <close> = process.signals { "INT", "TERM", "HUP" }
   local guard = task.spawn(obey, signals, session)
   face:start()
+  session:on(function(event)
+    if event.type == "tool_started" then
+      calls[event.callId] = { name = event.name, detail = render.detail(event.input) }
+    end
+    face:event(event)
+  end)
   local result
-  result, message, id, fields = session:prompt(said, {
-    on = function(event)
-      if event.type == "tool_started" then
-        calls[event.callId] = { name = event.name, detail = render.detail(event.input) }
-      end
-      face:event(event)
-    end,
-  })
+  result, message, id, fields = fn(session)
   guard:cancel()
   face:stop()
   if not result then
@@ -121,6 +120,37 @@ function M.run(ctx, which, said)
   end
   face:finish(result, session.id, session.bus.run)
   return status_codes[result.status]
+end
+
+--- Runs a prompt and shows it.
+---@async
+---@param ctx table
+---@param which table   { id?, kind }
+---@param said string
+---@return integer? status
+---@return string? message
+---@return string? id
+---@return table? fields
+function M.run(ctx, which, said)
+  return M.with(ctx, which, function(session)
+    return session:prompt(said)
+  end)
+end
+
+--- Runs a command that the user's Lua added. It may prompt any number of times, or not at all.
+---@async
+---@param ctx table
+---@param command table  { name, run }
+---@param words_behind string[]  what stands behind its name
+---@return integer? status
+---@return string? message
+---@return string? id
+---@return table? fields
+function M.command(ctx, command, words_behind)
+  return M.with(ctx, { kind = "run" }, function(session)
+    command.run(session, words_behind)
+    return session.result or { status = "completed", stored = true }
+  end)
 end
 
 --- Shows where a finished session stands: its last answer, and how to go on.

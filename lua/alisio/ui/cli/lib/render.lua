@@ -67,6 +67,25 @@ function M.detail(input)
   return ""
 end
 
+--- Rows of a result. A description of tables is one row a column; what counts is the tables' rows.
+local function count_rows(described)
+  local of_table, of_rows
+  for i, name in ipairs(described.columns or {}) do
+    of_table = name == "table" and i or of_table
+    of_rows = name == "rows" and i or of_rows
+  end
+  if not (of_table and of_rows) then
+    return #described.rows
+  end
+  local seen, sum = {}, 0
+  for _, row in ipairs(described.rows) do
+    if not seen[row[of_table]] and math.type(row[of_rows]) == "integer" then
+      seen[row[of_table]], sum = true, sum + row[of_rows]
+    end
+  end
+  return sum
+end
+
 --- What came of a call, in a few words, from its blocks.
 ---@param event table   tool_completed
 ---@param locale string
@@ -79,7 +98,8 @@ function M.result(event, locale)
   for _, block in ipairs(event.output) do
     if block.type == "table" and type(block.table.rows) == "table" then
       local key = block.table.truncated and "run.rows_more" or "run.rows"
-      return words.t(locale, key, { count = #block.table.rows })
+      local count = event.name == "data_inspect" and count_rows(block.table) or #block.table.rows
+      return words.t(locale, key, { count = count })
     elseif block.type == "artifact" then
       files = files + 1
     end

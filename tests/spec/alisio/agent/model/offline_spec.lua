@@ -86,6 +86,31 @@ local function folder(list, query)
   }
 end
 
+describe("after a crash", function()
+  local function after(status, name, input)
+    local calls = {}
+    local reply = assert(offline.stream({
+      tools = { { name = "list_files" }, { name = "data_inspect" }, { name = "data_query" } }, locale = "en",
+      messages = {
+        { role = "user", text = "describe it" },
+        { role = "assistant", text = "", toolCalls = { { id = "a", name = name, input = input } } },
+        { role = "tool", callId = "a", name = name, status = status, text = "whether it ran is not known" },
+      },
+    }, function(piece)
+      calls[#calls + 1] = piece
+    end))
+    return reply.stop, calls
+  end
+
+  it("looks again where only a look was lost", function()
+    for _, status in ipairs { "uncertain", "cancelled" } do
+      local stop, calls = after(status, "list_files", { recursive = false })
+      assert.equal("tools", stop)
+      assert.equal("list_files", calls[1].name)
+    end
+  end)
+end)
+
 describe("the language of a request", function()
   it("is told by its words, and by the fallback when they do not tell", function()
     assert.equal("en", language.locale "Summarize sales.csv into report.md")
