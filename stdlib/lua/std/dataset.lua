@@ -193,7 +193,7 @@ function Engine:ingest(request)
   if not input then
     return nil, err, id, fields
   end
-  local _opened <close> = input ~= request.input and input or nil
+  local _ <close> = input ~= request.input and input or nil
   local output <close>, err2, id2, fields2 = engine.output(request.output)
   if not output then
     return nil, err2, id2, fields2
@@ -236,7 +236,7 @@ local function ask(self, path, message, timeout, on_frame, raw)
   if not input then
     return nil, err, id, fields
   end
-  local _file <close> = input ~= path and input or nil
+  local _ <close> = input ~= path and input or nil
   local held <close> = lease(self)
   if not held.engine then
     held.engine, err, id, fields = start(self)

@@ -16,16 +16,14 @@ local function find(args, call)
   if args.path:find "^ds_%w+$" then
     return call.session.data:get(args.path)
   end
-  local rel, message, id, fields = place.relative(call, args.path)
+  local rel, message, id = place.relative(call, args.path)
   if not rel then
     return nil, message, id
   end
-  local file
-  file, message, id, fields = call.workspace:open(rel)
+  local file <close>, why, code, fields = call.workspace:open(rel)
   if not file then
-    return nil, message, id, fields
+    return nil, why, code, fields
   end
-  local _ <close> = file
   return call.session.data:open(path.join(call.cwd, rel), {
     delimiter = args.delimiter, encoding = args.encoding, header = args.header, skip = args.skip, format = args.format,
   }, progress(call), file)

@@ -113,6 +113,10 @@ return {
   ["note.project_untrusted"] = "The folder's .alisio is not used: it is not trusted. `alisio trust` shows it.",
   ["note.project_changed"] = "The folder's .alisio is not used: it changed since it was trusted. `alisio trust` shows it.",
 
+  ["lint.network_resource"] = "{file} loads a script or style from the network, which the viewer blocks: put it into the page, or use alisio_runtime.charts.",
+  ["lint.fixed_svg"] = "{file} has an SVG of a fixed size without a viewBox: it will not scale. alisio_runtime.svg draws one that does.",
+  ["lint.svg_arcs"] = "{file} has pie slices drawn by hand. alisio_runtime.svg.pie and charts.pie draw them right.",
+
   ["recover.tool"] = "{name} was running when the program ended. Whether it took effect is not known, and it was not run again.",
   ["recover.run"] = "The program ended before this run did.",
 
@@ -132,6 +136,7 @@ return {
   ["approval.write_file"] = "Write {path}?",
   ["approval.replace_file"] = "Replace {path} ({size:bytes})?",
   ["approval.edit_file"] = "Change {path} at line {line:raw}?",
+  ["approval.export_artifact"] = "Write {title} to {path}?",
   ["approval.run_command"] = "Run this command in {cwd}?",
   ["approval.inside_folder"] = "✓ Stays in the folder of this session",
   ["approval.your_permissions"] = "! It runs with your permissions: it can read your files and use the network.",

@@ -113,6 +113,10 @@ return {
   ["note.project_untrusted"] = "La carpeta .alisio no se usa: no es de confianza. `alisio trust` la muestra.",
   ["note.project_changed"] = "La carpeta .alisio no se usa: cambió desde que se le dio confianza. `alisio trust` la muestra.",
 
+  ["lint.network_resource"] = "{file} carga un script o estilo de la red, que el visor bloquea: póngalo en la página o use alisio_runtime.charts.",
+  ["lint.fixed_svg"] = "{file} tiene un SVG de tamaño fijo sin viewBox: no se adaptará. alisio_runtime.svg dibuja uno que sí.",
+  ["lint.svg_arcs"] = "{file} tiene sectores dibujados a mano. alisio_runtime.svg.pie y charts.pie los dibujan bien.",
+
   ["recover.tool"] = "{name} se estaba ejecutando cuando el programa terminó. No se sabe si tuvo efecto y no se ejecutó otra vez.",
   ["recover.run"] = "El programa terminó antes que esta ejecución.",
 
@@ -132,6 +136,7 @@ return {
   ["approval.write_file"] = "¿Escribir {path}?",
   ["approval.replace_file"] = "¿Reemplazar {path} ({size:bytes})?",
   ["approval.edit_file"] = "¿Cambiar {path} en la línea {line:raw}?",
+  ["approval.export_artifact"] = "¿Escribir {title} en {path}?",
   ["approval.run_command"] = "¿Ejecutar este comando en {cwd}?",
   ["approval.inside_folder"] = "✓ No sale de la carpeta de esta sesión",
   ["approval.your_permissions"] = "! Se ejecuta con sus permisos: puede leer sus archivos y usar la red.",

@@ -1,0 +1,576 @@
+--- The artifacts of a session: finished files in the state folder, each in a folder of its own with
+--- a public manifest.json beside files/. A publication is all or nothing: it is written beside,
+--- synced, and moved into place under the session's lock together with its records.
+local artifact = require "std.artifact"
+local clock = require "std.clock"
+local fs = require "std.fs"
+local json = require "std.json"
+local path = require "std.path"
+local text = require "std.text"
+local ids = require "alisio.kernel.ids"
+local paths = require "alisio.kernel.paths"
+local words = require "alisio.kernel.words"
+local lint = require "alisio.artifacts.lint"
+local plan = require "alisio.artifacts.plan"
+local types = require "alisio.artifacts.types"
+
+local M = {}
+
+local READ_BYTES = 64 * 1024
+local PUBLIC = { "id", "title", "fileName", "kind", "mimeType", "bytes", "fileCount", "status", "sha256", "entry" }
+
+---@class alisio.Artifacts
+---@field session alisio.Session
+local Artifacts = {}
+Artifacts.__index = Artifacts
+
+--- The artifacts of a session.
+---@param options { session: alisio.Session }
+---@return alisio.Artifacts
+function M.new(options)
+  local session = options.session
+  return setmetatable({
+    session = session,
+    store = session.store.artifacts,
+    folder = paths.session(session.store.state_dir, paths.workspace(session.cwd), session.id).artifacts,
+  }, Artifacts)
+end
+
+local function rejected(reason, object, detail)
+  return nil, object .. ": " .. detail, "artifact_rejected", { reason = reason, object = object, detail = detail }
+end
+
+--- Where the bytes are: the file, or the folder of a dashboard of several.
+local function place(self, record)
+  local files = path.join(self.folder, record.folder, "files")
+  return record.entry and files or path.join(files, record.fileName)
+end
+
+--- What everyone is told of an artifact.
+local function describe(self, record)
+  local out = { path = place(self, record), created = record.created }
+  for _, key in ipairs(PUBLIC) do
+    out[key] = record[key]
+  end
+  return out
+end
+
+-- Publishing ------------------------------------------------------------------------------------
+
+--- Removes what an interrupted publication left: unfinished ones, and folders without a record. For
+--- the one who may write to the session.
+---@async
+function Artifacts:sweep()
+  for _, entry in ipairs(fs.list(self.folder) or {}) do
+    local full = path.join(self.folder, entry.name)
+    local id = entry.name:match "%-%-(art_%w+)$"
+    if entry.name:find "^%.publish%-" then
+      local lock <close> = fs.lock(path.join(full, ".lock")) -- whoever publishes holds it
+      if lock then
+        fs.remove(full)
+      end
+    elseif id and not self.store.get(id) then
+      fs.remove(full)
+    end
+  end
+end
+
+--- A folder to prepare a publication in, held until it is closed; then all that is left in it goes.
+local function begin(self)
+  local ok, err, id, fields = fs.mkdirs(self.folder)
+  if not ok then
+    return nil, err, id, fields
+  end
+  local beside, lock
+  ok, err, id, fields = self.session:write(function()
+    if not self.swept then
+      self.swept = true
+      self:sweep()
+    end
+    local why, code, about
+    beside, why, code, about = fs.temp_dir(self.folder, ".publish-")
+    if beside then
+      lock, why, code, about = fs.lock(path.join(beside, ".lock"))
+    end
+    return lock and true, why, code, about
+  end)
+  if not ok then
+    return nil, err, id, fields
+  end
+  return setmetatable({ path = beside }, { __close = function()
+    fs.remove(beside)
+    lock:close()
+  end })
+end
+
+--- A record for something that is about to be put into `beside`.
+local function new_record(self, beside, title, file_name)
+  local id = ids.new "art"
+  local record = {
+    id = id, session = self.session.id, title = title, fileName = file_name,
+    folder = path.slug(title, 48) .. "--" .. id, created = clock.now(),
+  }
+  local files = path.join(beside.path, record.folder, "files")
+  local ok, err, code, fields = fs.mkdirs(files)
+  if not ok then
+    return nil, err, code, fields
+  end
+  return record, files
+end
+
+local function put_file(source, item, record, files)
+  local copied, err, id, fields = source:copy(item.path, path.join(files, record.fileName))
+  if not copied then
+    return nil, err, id, fields
+  end
+  record.bytes, record.sha256, record.fileCount = copied.bytes, copied.sha256, 1
+  record.kind, record.mimeType = types.of(record.fileName, copied.mime, copied.bytes)
+  record.files = { { path = record.fileName, bytes = copied.bytes, sha256 = copied.sha256 } }
+  return true
+end
+
+local function put_zip(source, item, record, files)
+  local zipped, err, id, fields = source:zip(item.path, path.join(files, record.fileName))
+  if not zipped then
+    return nil, err, id, fields
+  end
+  record.bytes, record.sha256, record.fileCount = zipped.bytes, zipped.sha256, item.files
+  record.kind, record.mimeType = "archive", "application/zip"
+  record.files = { { path = record.fileName, bytes = zipped.bytes, sha256 = zipped.sha256 } }
+  return true
+end
+
+--- A dashboard of several files keeps its folder; its hash is that of the list of its files' hashes.
+local function put_site(source, item, record, files)
+  local list, lines, bytes, folders = {}, {}, 0, { [files] = true }
+  for _, part in ipairs(source:list()) do
+    if not part.dir and part.path:sub(1, #item.path + 1) == item.path .. "/" then
+      local rel = part.path:sub(#item.path + 2)
+      local folder = path.dirname(path.join(files, rel))
+      local ok, err, id, fields = fs.mkdirs(folder)
+      local copied = ok
+      if ok then
+        copied, err, id, fields = source:copy(part.path, path.join(files, rel))
+      end
+      if not copied then
+        return nil, err, id, fields
+      end
+      while not folders[folder] do
+        folders[folder] = true
+        folder = path.dirname(folder)
+      end
+      list[#list + 1] = { path = rel, bytes = copied.bytes, sha256 = copied.sha256 }
+      lines[#lines + 1] = copied.sha256 .. "  " .. rel .. "\n"
+      bytes = bytes + copied.bytes
+    end
+  end
+  for folder in pairs(folders) do
+    local ok, err, id, fields = fs.sync(folder)
+    if not ok then
+      return nil, err, id, fields
+    end
+  end
+  record.bytes, record.fileCount, record.files, record.entry = bytes, #list, list, item.entry
+  record.sha256 = artifact.digest_bytes(table.concat(lines))
+  record.kind, record.mimeType = "dashboard", "text/html; charset=utf-8"
+  return true
+end
+
+local PUT = { file = put_file, zip = put_zip, site = put_site }
+
+--- Writes the manifest and brings the artifact's folder to the disk.
+local function seal(beside, record, provenance)
+  local manifest = { v = 1, created = clock.iso(record.created), files = json.array(record.files), provenance = provenance }
+  for _, key in ipairs(PUBLIC) do
+    manifest[key] = record[key]
+  end
+  record.provenance = provenance
+  local folder = path.join(beside.path, record.folder)
+  local ok, err, id, fields = fs.write(path.join(folder, "manifest.json"), json.encode(manifest, { pretty = true }) .. "\n",
+    { mode = 384 })
+  if ok then
+    ok, err, id, fields = fs.sync(path.join(folder, "files"))
+  end
+  return ok, err, id, fields
+end
+
+--- Moves what is prepared into place and records it, all or none.
+local function commit(self, beside, records)
+  local moved = {}
+  local function move_back()
+    for _, folder in ipairs(moved) do
+      fs.remove(folder)
+    end
+  end
+  local ok, err, id, fields = self.session:write(function()
+    for _, record in ipairs(records) do
+      local final = path.join(self.folder, record.folder)
+      local done, why, code, about = fs.rename(path.join(beside.path, record.folder), final)
+      if not done then
+        return nil, why, code, about
+      end
+      moved[#moved + 1] = final
+    end
+    return self.session.store.db:transaction(function()
+      for _, record in ipairs(records) do
+        local saved, why, code, about = self.store.save(record)
+        if not saved then
+          return nil, why, code, about
+        end
+      end
+      return true
+    end)
+  end)
+  if not ok then
+    move_back()
+    return nil, err, id, fields
+  end
+  return true
+end
+
+--- Asks the hooks, which may change titles, or refuse.
+local function ask_hooks(self, planned)
+  local shown = {}
+  for i, item in ipairs(planned) do
+    shown[i] = { title = item.title, fileName = item.fileName, path = item.path }
+  end
+  local step = { artifacts = shown, session = self.session.id }
+  local ok, reason = self.session:before("publish", step)
+  if not ok then
+    return nil, reason or "refused", "permission_denied", { object = "publish", detail = reason }
+  end
+  for i, item in ipairs(planned) do
+    item.title = plan.title(shown[i] and shown[i].title) or item.title
+  end
+  return true
+end
+
+local function announce(self, records)
+  local out = json.array()
+  for i, record in ipairs(records) do
+    out[i] = describe(self, record)
+  end
+  self.session:write(function()
+    for _, described in ipairs(out) do
+      self.session.bus:emit("artifact_published", { artifact = described })
+    end
+    return true
+  end)
+  return out
+end
+
+local function warnings_of(self, records)
+  local warnings = json.array()
+  for _, record in ipairs(records) do
+    for _, file in ipairs(record.files) do
+      if file.path:lower():find "%.html?$" and record.kind == "dashboard" then
+        local page = fs.read(path.join(self.folder, record.folder, "files", file.path), { maxBytes = lint.MAX_BYTES })
+        for _, warning in ipairs(page and lint.page(page) or {}) do
+          warnings[#warnings + 1] = words.t(self.session.locale, "lint." .. warning, { file = text.visible(file.path) })
+        end
+      end
+    end
+  end
+  return warnings
+end
+
+--- Publishes what a folder holds, by the rules of an output folder: all of it or nothing.
+---@async
+---@param folder string  absolute; must not be a link itself
+---@param provenance? table  for the manifest: no paths, no code. `status` "partial" marks the artifacts
+---@return { artifacts: table[], warnings: string[] }? published
+---@return string? err
+---@return string? id      artifact_rejected with fields.reason, permission_denied, …
+---@return table? fields
+function Artifacts:publish_folder(folder, provenance)
+  provenance = provenance or {}
+  local config = self.session.config
+  local limits = {
+    maxFiles = config:get "analysis.limits.maxFiles",
+    maxFileBytes = config:get "analysis.limits.maxFileBytes",
+    maxOutputBytes = config:get "analysis.limits.maxOutputBytes",
+  }
+  local source <close>, err, id, fields = artifact.scan(folder, limits)
+  if not source then
+    fields.limit = limits[fields.reason]
+    return plan.refusal(err, id, fields)
+  end
+  local planned
+  planned, err, id, fields = plan.make(source, limits.maxFiles)
+  if not planned then
+    return nil, err, id, fields
+  elseif #planned == 0 then
+    return { artifacts = json.array(), warnings = json.array() }
+  end
+  local ok
+  ok, err, id, fields = ask_hooks(self, planned)
+  if not ok then
+    return nil, err, id, fields
+  end
+  local beside <close>, err2, id2, fields2 = begin(self)
+  if not beside then
+    return nil, err2, id2, fields2
+  end
+  local records = {}
+  for i, item in ipairs(planned) do
+    local record, files
+    record, files, id, fields = new_record(self, beside, item.title, item.fileName)
+    if not record then
+      return nil, files, id, fields
+    end
+    record.status = provenance.status or "ready"
+    record.execution = provenance.execution
+    ok, err, id, fields = PUT[item.form](source, item, record, files)
+    if ok then
+      ok, err, id, fields = seal(beside, record, provenance)
+    end
+    if not ok then
+      return nil, err, id, fields
+    end
+    records[i] = record
+  end
+  ok, err, id, fields = commit(self, beside, records)
+  if not ok then
+    return nil, err, id, fields
+  end
+  return { artifacts = announce(self, records), warnings = warnings_of(self, records) }
+end
+
+--- A name for a file that is published: one part, composed, nothing hidden.
+local function file_name(name)
+  local normal = text.normalize(name)
+  if not normal or normal:find "[%c]" then
+    return rejected("bad_name", text.visible(name), "is not a name that can be kept")
+  elseif normal:find("/", 1, true) or normal == "" or #normal > 200 then
+    return rejected("bad_path", text.visible(name), "is not the name of one file")
+  elseif normal:sub(1, 1) == "." then
+    return rejected("hidden", text.visible(name), "begins with a dot")
+  end
+  return normal
+end
+
+--- Publishes a text.
+---@async
+---@param given { fileName: string, title: string?, text: string, provenance: table? }
+---@return table? artifact
+---@return string[]|string|nil warnings_or_err
+---@return string? id
+---@return table? fields
+function Artifacts:create(given)
+  local name, err, id, fields = file_name(given.fileName)
+  if not name then
+    return nil, err, id, fields
+  end
+  local limit = self.session.config:get "analysis.limits.maxFileBytes"
+  if #given.text > limit then
+    err, id, fields = select(2, rejected("maxFileBytes", name, "larger than analysis.limits.maxFileBytes"))
+    fields.limit = limit
+    return nil, err, id, fields
+  end
+  local item = { title = plan.title(given.title) or name, fileName = name, path = name }
+  local ok
+  ok, err, id, fields = ask_hooks(self, { item })
+  if not ok then
+    return nil, err, id, fields
+  end
+  local beside <close>, err2, id2, fields2 = begin(self)
+  if not beside then
+    return nil, err2, id2, fields2
+  end
+  local record, files
+  record, files, id, fields = new_record(self, beside, item.title, name)
+  if not record then
+    return nil, files, id, fields
+  end
+  record.status, record.bytes, record.fileCount = "ready", #given.text, 1
+  record.sha256 = artifact.digest_bytes(given.text)
+  record.kind, record.mimeType = types.of(name, artifact.sniff(given.text), #given.text)
+  record.files = { { path = name, bytes = record.bytes, sha256 = record.sha256 } }
+  ok, err, id, fields = fs.write(path.join(files, name), given.text, { mode = 384 })
+  if ok then
+    ok, err, id, fields = seal(beside, record, given.provenance or {})
+  end
+  if ok then
+    ok, err, id, fields = commit(self, beside, { record })
+  end
+  if not ok then
+    return nil, err, id, fields
+  end
+  return announce(self, { record })[1], warnings_of(self, { record })
+end
+
+-- Using -----------------------------------------------------------------------------------------
+
+local function record_of(self, id)
+  local record, err, code, fields = self.store.get(id)
+  if not record and code ~= "not_found" then
+    return nil, err, code, fields
+  elseif not record or record.session ~= self.session.id then
+    return nil, "there is no artifact " .. id .. " in this session", "not_found", { object = id, reason = "artifact" }
+  end
+  return record
+end
+
+--- The artifacts of the session, oldest first.
+---@async
+---@return table[]? artifacts
+---@return string? err
+---@return string? id
+---@return table? fields
+function Artifacts:list()
+  local records, err, id, fields = self.store.list(self.session.id)
+  if not records then
+    return nil, err, id, fields
+  end
+  local out = json.array()
+  for i, record in ipairs(records) do
+    out[i] = describe(self, record)
+  end
+  return out
+end
+
+--- One artifact of the session.
+---@async
+---@param id string
+---@return table? artifact
+---@return string? err
+---@return string? id     "not_found"
+---@return table? fields
+function Artifacts:get(id)
+  local record, err, code, fields = record_of(self, id)
+  if not record then
+    return nil, err, code, fields
+  end
+  return describe(self, record)
+end
+
+--- All that is known of an artifact: its files, and where it came from.
+---@async
+---@param id string
+---@return table? details
+---@return string? err
+---@return string? id
+---@return table? fields
+function Artifacts:details(id)
+  local record, err, code, fields = record_of(self, id)
+  if not record then
+    return nil, err, code, fields
+  end
+  local out = describe(self, record)
+  out.files, out.provenance = json.array(record.files), record.provenance
+  return out
+end
+
+--- The file to show: the artifact itself, or the page of a dashboard of several files.
+---@async
+---@param id string
+---@return string? file
+---@return string? err
+---@return string? id
+---@return table? fields
+function Artifacts:page(id)
+  local record, err, code, fields = record_of(self, id)
+  if not record then
+    return nil, err, code, fields
+  end
+  local file = place(self, record)
+  return record.entry and path.join(file, record.entry) or file
+end
+
+--- Reads a text artifact.
+---@async
+---@param id string
+---@param max_bytes? integer  65536 when left out
+---@return string? text     cut at a character
+---@return boolean|string truncated
+---@return string? id
+---@return table? fields
+function Artifacts:read(id, max_bytes)
+  local record, err, code, fields = record_of(self, id)
+  if not record then
+    return nil, err, code, fields
+  elseif not types.is_text(record.mimeType) then
+    return nil, record.fileName .. ": is not a text", "usage", { detail = record.fileName .. " is not a text" }
+  end
+  local file, bytes, more
+  file, err, code, fields = self:page(id)
+  if not file then
+    return nil, err, code, fields
+  end
+  max_bytes = max_bytes or READ_BYTES
+  bytes, more, code, fields = fs.read(file, { maxBytes = max_bytes })
+  if not bytes then
+    return nil, more, code, fields
+  end
+  return text.cut(bytes, more and math.max(#bytes - 3, 0) or #bytes), more
+end
+
+--- Copies an artifact into a folder, as `rel` beneath it; a dashboard of several files as a ZIP.
+---@async
+---@param id string
+---@param root std.fs.Root
+---@param rel string
+---@param options? { overwrite: boolean? }  without it an existing file is left alone
+---@return integer? bytes
+---@return string? err
+---@return string? id
+---@return table? fields
+function Artifacts:export(id, root, rel, options)
+  local record, err, code, fields = record_of(self, id)
+  if not record then
+    return nil, err, code, fields
+  end
+  local how = { parents = true, exclusive = not (options and options.overwrite) }
+  if not record.entry then
+    local folder <close>, err2, code2, fields2 = fs.open_root(path.dirname(place(self, record)))
+    if not folder then
+      return nil, err2, code2, fields2
+    end
+    return root:copy_in(folder, record.fileName, rel, how)
+  end
+  local source <close>, err3, code3, fields3 = artifact.scan(place(self, record))
+  if not source then
+    return nil, err3, code3, fields3
+  end
+  local tmp
+  tmp, err, code, fields = fs.temp_dir(path.join(self.folder, record.folder), ".export-")
+  if not tmp then
+    return nil, err, code, fields
+  end
+  local _ <close> = setmetatable({}, { __close = function() fs.remove(tmp) end })
+  local zipped
+  zipped, err, code, fields = source:zip("", path.join(tmp, "site.zip"))
+  if not zipped then
+    return nil, err, code, fields
+  end
+  local folder <close>, err4, code4, fields4 = fs.open_root(tmp)
+  if not folder then
+    return nil, err4, code4, fields4
+  end
+  return root:copy_in(folder, "site.zip", rel, how)
+end
+
+--- Deletes an artifact with its files.
+---@async
+---@param id string
+---@return boolean? ok
+---@return string? err
+---@return string? id
+---@return table? fields
+function Artifacts:delete(id)
+  return self.session:write(function()
+    local record, err, code, fields = record_of(self, id)
+    if not record then
+      return nil, err, code, fields
+    end
+    -- The record first: a folder without one is swept, a record without its files would be a lie.
+    local ok
+    ok, err, code, fields = self.store.delete(id)
+    if ok then
+      ok, err, code, fields = fs.remove(path.join(self.folder, record.folder))
+    end
+    return ok, err, code, fields
+  end)
+end
+
+return M

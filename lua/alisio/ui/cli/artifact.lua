@@ -1,0 +1,314 @@
+--- `alisio artifact`: publishing finished files, and what becomes of them, without any model.
+local fs = require "std.fs"
+local json = require "std.json"
+local path = require "std.path"
+local term = require "std.term"
+local text = require "std.text"
+local words = require "alisio.kernel.words"
+local failure = require "alisio.ui.cli.lib.failure"
+local table_lines = require "alisio.ui.cli.lib.table"
+local transcript = require "alisio.ui.cli.lib.transcript"
+
+local M = {
+  name = "artifact",
+  help = { en = "Publish files as artifacts, list, open, export and delete them.",
+    es = "Publica archivos como artefactos; los lista, abre, exporta y borra." },
+}
+
+local said = {
+  folder = { en = "Name the folder to publish.", es = "Indique la carpeta que se publica." },
+  id = { en = "Name the artifact. alisio artifact list shows them.", es = "Indique el artefacto. alisio artifact list los muestra." },
+  none = { en = "No artifacts yet.", es = "Todavía no hay artefactos." },
+  nothing = { en = "The folder holds nothing to publish.", es = "La carpeta no contiene nada que publicar." },
+  active = {
+    en = "It is a page with code of its own: open it only where it cannot reach the network.",
+    es = "Es una página con código propio: ábrala solo donde no alcance la red.",
+  },
+  no_opener = { en = "Nothing could open it: {detail}", es = "No se pudo abrir: {detail}" },
+  exists = { en = "{path} is there already. --force replaces it.", es = "{path} ya existe. --force lo reemplaza." },
+  written = { en = "{path}, {size}", es = "{path}, {size}" },
+  ask = { en = "Delete {title} ({id})? [y/N] ", es = "¿Borrar {title} ({id})? [s/N] " },
+  kept = { en = "Artifact {id} was kept.", es = "El artefacto {id} se conservó." },
+  deleted = { en = "Artifact {id} was deleted.", es = "El artefacto {id} se borró." },
+}
+
+local function size(ctx, bytes)
+  return words.bytes(ctx.locale, bytes)
+end
+
+--- The artifacts of the session a command is about.
+local function store(ctx, args)
+  local session, message, id, fields = ctx:session(args)
+  if not session then
+    return nil, message, id, fields
+  end
+  return session.artifacts
+end
+
+local function publish(ctx, args)
+  if not args[1] then
+    return nil, ctx:text(said.folder), "usage"
+  end
+  local artifacts, message, id, fields = store(ctx, args)
+  if not artifacts then
+    return failure(ctx, message, id, fields)
+  end
+  local folder
+  folder, message, id, fields = fs.realpath(path.absolute(args[1], ctx.cwd))
+  if not folder then
+    return failure(ctx, message, id, fields)
+  end
+  local published
+  published, message, id, fields = artifacts:publish_folder(folder, { source = "folder" })
+  if not published then
+    return failure(ctx, message, id, fields)
+  elseif ctx.json then
+    ctx:print(published)
+    return
+  end
+  for _, art in ipairs(published.artifacts) do
+    ctx:out(("%s\n"):format(art.path))
+    ctx:say(("✓ %s  %s  %s  %s"):format(text.visible(art.title), art.kind, size(ctx, art.bytes), art.id))
+  end
+  if #published.artifacts == 0 then
+    ctx:say(said.nothing)
+  end
+  for _, warning in ipairs(published.warnings) do
+    ctx:say("! " .. warning)
+  end
+end
+
+local function list(ctx, args)
+  local artifacts, message, id, fields = store(ctx, args)
+  if not artifacts then
+    return failure(ctx, message, id, fields)
+  end
+  local all
+  all, message, id, fields = artifacts:list()
+  if not all then
+    return failure(ctx, message, id, fields)
+  elseif ctx.json then
+    ctx:print { artifacts = all }
+    return
+  elseif #all == 0 then
+    ctx:say(said.none)
+    return
+  end
+  local rows = { ctx.locale == "es" and { "id", "tipo", "archivo", "tamaño", "fecha", "título" }
+    or { "id", "kind", "file", "size", "time", "title" } }
+  for _, art in ipairs(all) do
+    local title = text.visible(art.title) .. (art.status ~= "ready" and " (" .. art.status .. ")" or "")
+    rows[#rows + 1] = { art.id, art.kind, text.visible(art.fileName), size(ctx, art.bytes), transcript.time(art.created), title }
+  end
+  ctx:out(table_lines.draw(rows, { [4] = true }))
+end
+
+--- The artifacts, and the one a command names.
+local function named(ctx, args)
+  if not args[1] then
+    return nil, ctx:text(said.id), "usage"
+  end
+  local artifacts, message, id, fields = store(ctx, args)
+  if not artifacts then
+    return failure(ctx, message, id, fields)
+  end
+  local art
+  art, message, id, fields = artifacts:get(args[1])
+  if not art then
+    return failure(ctx, message, id, fields)
+  end
+  return artifacts, art
+end
+
+--- Pages run code: a browser that opens one as a file lets it reach the network.
+local function is_active(art)
+  return art.mimeType:find "^text/html" ~= nil or art.mimeType == "image/svg+xml"
+end
+
+local function open(ctx, args)
+  local artifacts, art, id, fields = named(ctx, args)
+  if not artifacts then
+    return nil, art, id, fields
+  end
+  local file, message
+  file, message, id, fields = artifacts:page(art.id)
+  if not file then
+    return failure(ctx, message, id, fields)
+  elseif ctx.json then
+    ctx:print { artifact = art, path = file }
+    return
+  end
+  ctx:out(file .. "\n")
+  if is_active(art) then
+    ctx:say(said.active)
+  elseif term.is_tty(1) then
+    local platform = require("std.host").platform()
+    local done, why = require("std.process").run {
+      argv = { platform.os == "Darwin" and "open" or "xdg-open", file }, timeoutMs = 10000,
+    }
+    if not done or done.code ~= 0 then
+      ctx:say(said.no_opener, { detail = why or "xdg-open" })
+    end
+  end
+end
+
+local function export(ctx, args)
+  local artifacts, art, id, fields = named(ctx, args)
+  if not artifacts then
+    return nil, art, id, fields
+  end
+  local target = path.absolute(args[2] or art.fileName, ctx.cwd)
+  local there = fs.stat(target)
+  if there and there.type == "dir" then
+    target = path.join(target, art.fileName)
+    there = fs.stat(target)
+  end
+  if there and not args.force then
+    return nil, ctx:text(said.exists, { path = target }), "usage"
+  end
+  local made, message
+  made, message, id, fields = fs.mkdirs(path.dirname(target))
+  if not made then
+    return failure(ctx, message, id, fields)
+  end
+  local root <close>, message2, id2, fields2 = fs.open_root(path.dirname(target), { links = "inside" })
+  if not root then
+    return failure(ctx, message2, id2, fields2)
+  end
+  local bytes
+  bytes, message, id, fields = artifacts:export(art.id, root, path.basename(target), { overwrite = args.force })
+  if not bytes then
+    return failure(ctx, message, id, fields)
+  elseif ctx.json then
+    ctx:print { id = art.id, path = target, bytes = bytes }
+  else
+    ctx:say(said.written, { path = target, size = size(ctx, bytes) })
+  end
+end
+
+--- Whether to go on: asked on a terminal, taken as said where nobody can be asked.
+local function confirmed(ctx, args, art)
+  if args.yes or not (term.is_tty(0) and term.is_tty(2)) then
+    return true
+  end
+  term.werr(ctx:text(said.ask, { title = text.visible(art.title), id = art.id }))
+  local answer = io.read "l"
+  return answer ~= nil and answer:find "^%s*[yYsS]" ~= nil
+end
+
+local function delete(ctx, args)
+  if not args[1] then
+    return nil, ctx:text(said.id), "usage"
+  end
+  local deleted = json.array()
+  for _, wanted in ipairs(args) do
+    local artifacts, art, id, fields = named(ctx, { wanted, session = args.session })
+    if not artifacts then
+      return nil, art, id, fields
+    elseif not confirmed(ctx, args, art) then
+      return nil, ctx:text(said.kept, { id = wanted }), "permission_denied"
+    end
+    local ok, message
+    ok, message, id, fields = artifacts:delete(wanted)
+    if not ok then
+      return failure(ctx, message, id, fields)
+    end
+    deleted[#deleted + 1] = wanted
+    if not ctx.json then
+      ctx:say(said.deleted, { id = wanted })
+    end
+  end
+  if ctx.json then
+    ctx:print { deleted = deleted }
+  end
+end
+
+local function details(ctx, args)
+  local artifacts, art, id, fields = named(ctx, args)
+  if not artifacts then
+    return nil, art, id, fields
+  end
+  local all, message
+  all, message, id, fields = artifacts:details(art.id)
+  if not all then
+    return failure(ctx, message, id, fields)
+  elseif ctx.json then
+    ctx:print { artifact = all }
+    return
+  end
+  local rows = {}
+  for _, key in ipairs { "id", "title", "fileName", "kind", "mimeType", "status", "sha256", "path" } do
+    rows[#rows + 1] = { key, text.visible(tostring(all[key])) }
+  end
+  rows[#rows + 1] = { "bytes", size(ctx, all.bytes) }
+  rows[#rows + 1] = { "created", transcript.time(all.created) }
+  if #all.files > 1 then
+    for _, file in ipairs(all.files) do
+      rows[#rows + 1] = { "file", ("%s  %s"):format(text.visible(file.path), size(ctx, file.bytes)) }
+    end
+  end
+  local keys = {}
+  for key in pairs(all.provenance or {}) do
+    keys[#keys + 1] = key
+  end
+  table.sort(keys)
+  for _, key in ipairs(keys) do
+    local value = all.provenance[key]
+    rows[#rows + 1] = { text.visible(key), text.visible(type(value) == "table" and json.encode(value) or tostring(value)) }
+  end
+  for _, row in ipairs(rows) do
+    ctx:out(("%-10s  %s\n"):format(row[1], row[2]))
+  end
+end
+
+local ARTIFACT = { en = "ARTIFACT", es = "ARTEFACTO" }
+
+M.commands = {
+  {
+    name = "publish", arguments = { en = "FOLDER", es = "CARPETA" },
+    help = {
+      en = "Publish what a folder holds, by the rules of an output folder: all of it or nothing.",
+      es = "Publica lo que contiene una carpeta, con las reglas de una carpeta de salida: todo o nada.",
+    },
+    options = { "session" }, run = publish,
+  },
+  {
+    name = "list",
+    help = { en = "List the artifacts of the session.", es = "Lista los artefactos de la sesión." },
+    options = { "session" }, run = list,
+  },
+  {
+    name = "open", arguments = ARTIFACT,
+    help = {
+      en = "Write where an artifact lies and, on a terminal, open it.",
+      es = "Escribe dónde está un artefacto y, en una terminal, lo abre.",
+    },
+    options = { "session" }, run = open,
+  },
+  {
+    name = "export", arguments = { en = "ARTIFACT [FILE]", es = "ARTEFACTO [ARCHIVO]" },
+    help = {
+      en = "Copy an artifact to a file; a dashboard of several files as a ZIP.",
+      es = "Copia un artefacto en un archivo; un panel de varios archivos como ZIP.",
+    },
+    options = { "session", { name = "force", help = {
+      en = "Replace a file that is there.", es = "Reemplaza un archivo existente." } } },
+    run = export,
+  },
+  {
+    name = "delete", arguments = { en = "ARTIFACT…", es = "ARTEFACTO…" },
+    help = { en = "Delete artifacts with their files.", es = "Borra artefactos con sus archivos." },
+    options = { "session", { name = "yes", help = { en = "Do not ask.", es = "No pregunta." } } },
+    run = delete,
+  },
+  {
+    name = "details", arguments = ARTIFACT,
+    help = {
+      en = "Show where an artifact came from: its files, hashes and provenance.",
+      es = "Muestra de dónde viene un artefacto: sus archivos, huellas y procedencia.",
+    },
+    options = { "session" }, run = details,
+  },
+}
+
+return M
