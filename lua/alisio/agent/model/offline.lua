@@ -389,7 +389,9 @@ local function summarize(talk, wish, sheet)
   if made.status ~= "ok" then
     return failed(locale, "artifact_create", made.text)
   end
-  local line = { say.t(locale, "report_made", { file = wish.report }), say.t(locale, "rows") .. ": " .. say.number(figures[1], locale) .. "." }
+  local line = {
+    say.t(locale, "report_made", { file = wish.report }), say.t(locale, "rows") .. ": " .. say.number(figures[1], locale) .. ".",
+  }
   if measures[1] and columns.adds_up(measures[1]) then
     line[3] = sum_of(measures[1], locale) .. ": " .. say.number(figures[2], locale) .. "."
   end

@@ -12,11 +12,13 @@ local phrases = {
     month = "month", quarter = "quarter", year = "year", day = "day",
     summary = "{name}: summary", key_figures = "Key figures", figure = "Figure", value = "Value", source = "Source",
     notes = "About the data", empty_cells = "{c}: {n} empty cells ({p}).", as_text = "{c}: {n} cells were kept as text.",
-    source_line = "{file}, {rows} rows, {columns} columns. Every figure is the result of a query on all its rows; no model was asked.",
+    source_line = "{file}, {rows} rows, {columns} columns. Every figure is the result of a query on all its rows; "
+      .. "no model was asked.",
     columns = "Columns", column = "Column", kind = "Type", empty = "Empty", different = "Different", range = "Range",
     offline = "Answered by the built-in offline rules: no model, no account, no network.",
     made = "{list} written.", report_made = "The report is in {file}.", chart_made = "The chart is in {file}.",
-    no_python_tool = "No chart was drawn: Python was not offered in this run. Allow it with --allow-analysis; the figures are above.",
+    no_python_tool = "No chart was drawn: Python was not offered in this run. Allow it with --allow-analysis; "
+      .. "the figures are above.",
     failed = "{tool} failed: {why}", no_table = "There is no table in this folder. Put a CSV or TSV file here, or name one with its path.",
     which = "There are several tables here: {list}. Name the one to use.",
     no_dimension = "{file} has no column that groups its rows, so there is nothing to draw bars of.",
@@ -40,12 +42,15 @@ For anything else, name a model: run "alisio setup" and see its models section.]
     month = "mes", quarter = "trimestre", year = "año", day = "día",
     summary = "{name}: resumen", key_figures = "Cifras principales", figure = "Cifra", value = "Valor", source = "Fuente",
     notes = "Sobre los datos", empty_cells = "{c}: {n} celdas vacías ({p}).", as_text = "{c}: {n} celdas se conservaron como texto.",
-    source_line = "{file}, {rows} filas, {columns} columnas. Cada cifra es el resultado de una consulta sobre todas sus filas; no se preguntó a ningún modelo.",
+    source_line = "{file}, {rows} filas, {columns} columnas. Cada cifra es el resultado de una consulta sobre todas sus "
+      .. "filas; no se preguntó a ningún modelo.",
     columns = "Columnas", column = "Columna", kind = "Tipo", empty = "Vacías", different = "Distintos", range = "Rango",
     offline = "Respuesta de las reglas sin conexión incluidas: sin modelo, sin cuenta y sin red.",
     made = "Se escribió {list}.", report_made = "El informe está en {file}.", chart_made = "El gráfico está en {file}.",
-    no_python_tool = "No se dibujó el gráfico: Python no se ofreció en esta ejecución. Permítalo con --allow-analysis; las cifras están arriba.",
-    failed = "{tool} falló: {why}", no_table = "No hay ninguna tabla en esta carpeta. Ponga aquí un archivo CSV o TSV, o indique uno con su ruta.",
+    no_python_tool = "No se dibujó el gráfico: Python no se ofreció en esta ejecución. Permítalo con --allow-analysis; "
+      .. "las cifras están arriba.",
+    failed = "{tool} falló: {why}",
+    no_table = "No hay ninguna tabla en esta carpeta. Ponga aquí un archivo CSV o TSV, o indique uno con su ruta.",
     which = "Aquí hay varias tablas: {list}. Indique cuál usar.",
     no_dimension = "{file} no tiene ninguna columna que agrupe sus filas, así que no hay barras que dibujar.",
     help = [[
