@@ -154,9 +154,9 @@ class Offline(Case):
             figures = {r[0]: r[1] for r in tables_of(text)[0][1:]}
             self.assertEqual(number(figures["Rows" if locale == "en" else "Filas"], locale), len(rows))
             total = db.execute(f'SELECT sum("{measure}") FROM t').fetchone()[0]
-            name = f"Total of {measure}" if locale == "en" else f"Total de {measure}"
+            name = ("Total " if locale == "en" else "Total de ") + measure.replace("_", " ")
             self.assertEqual(number(figures[name], locale), round(total, 2))
-            self.assertIn(dimension, sections)
+            self.assertIn(dimension[0].upper() + dimension[1:], sections)
 
     def test_phrasings(self):
         for file, make, asked, measure, dimension in TABLES:

@@ -129,18 +129,25 @@ local function catalogue(message)
   return sheet
 end
 
+--- A column's label as prose has it: "unit_price" reads "unit price".
 local function label(column)
-  return column.label and column.label ~= "" and column.label or column.name
+  local words = column.label and column.label ~= "" and column.label or column.name
+  return (words:gsub("_+", " "))
 end
 
---- "Total of Units"; a column that is called a total already is its own name.
+local function capital(words)
+  local first = words:match(utf8.charpattern) or ""
+  return first:upper() .. words:sub(#first + 1)
+end
+
+--- "Total units"; a column that is called a total already is its own name.
 local function sum_of(measure, locale)
   local name = label(measure)
   local first = language.words(name)[1]
-  return (first == "total" or first == "totals") and say.title(name) or say.t(locale, "sum", { m = name })
+  return (first == "total" or first == "totals") and capital(name) or say.t(locale, "sum", { m = name })
 end
 
---- What a plan computes, in words: "Total of Units".
+--- What a plan computes, in words: "Total units".
 local function what(plan, locale)
   local kind = plan.distinct and "distinct" or plan.aggregation
   if kind == "sum" then
@@ -176,7 +183,7 @@ local function group_table(plan, groups, locale, limit)
     end
   end
   local shares = adds and total > 0
-  local heads = { say.cell(dimension(plan, locale)), say.cell(what(plan, locale)) }
+  local heads = { say.cell(capital(dimension(plan, locale))), say.cell(what(plan, locale)) }
   if shares then
     heads[3] = say.t(locale, "share")
   end
@@ -232,11 +239,11 @@ local function remarks(sheet, locale)
   for _, column in ipairs(sheet.columns) do
     if (column.nulls or 0) > 0 then
       out[#out + 1] = "- " .. say.t(locale, "empty_cells", {
-        c = say.cell(label(column)), n = say.number(column.nulls, locale), p = say.percent(column.nulls / sheet.rows, locale),
+        c = say.cell(capital(label(column))), n = say.number(column.nulls, locale), p = say.percent(column.nulls / sheet.rows, locale),
       })
     end
     if columns.is_number(column) and (column.textFallbacks or 0) > 0 then
-      out[#out + 1] = "- " .. say.t(locale, "as_text", { c = say.cell(label(column)), n = say.number(column.textFallbacks, locale) })
+      out[#out + 1] = "- " .. say.t(locale, "as_text", { c = say.cell(capital(label(column))), n = say.number(column.textFallbacks, locale) })
     end
   end
   return out
@@ -273,7 +280,9 @@ local function report(sheet, measures, figures, plans, groups, locale)
     if columns.adds_up(measure) then
       rows[#rows + 1] = { say.cell(sum_of(measure, locale)), say.number(figures[2 * i], locale) }
     end
-    rows[#rows + 1] = { say.cell(say.t(locale, "avg", { m = label(measure) })), say.number(figures[2 * i + 1], locale, 2) }
+    rows[#rows + 1] = {
+      say.cell(what({ aggregation = "avg", measure = measure }, locale)), say.number(figures[2 * i + 1], locale, 2),
+    }
   end
   add("## " .. say.t(locale, "key_figures"))
   add ""
@@ -304,7 +313,7 @@ local function description(sheet, locale)
   for i, column in ipairs(sheet.columns) do
     local range = column.min and ("%s … %s"):format(say.cell(column.min), say.cell(column.max)) or "–"
     rows[i] = {
-      say.cell(label(column)), column.type, say.number(column.nulls, locale), say.number(column.distinct, locale), range,
+      say.cell(column.label or column.name), column.type, say.number(column.nulls, locale), say.number(column.distinct, locale), range,
     }
   end
   return ("**%s** · %s: %s · %s: %d\n\n%s"):format(say.cell(sheet.file), say.t(locale, "rows"), say.number(sheet.rows, locale),

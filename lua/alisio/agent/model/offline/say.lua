@@ -5,10 +5,10 @@ local M = {}
 
 local phrases = {
   en = {
-    rows = "Rows", period = "Period", to = "to", total = "total", average = "average", sum = "Total of {m}",
+    rows = "Rows", period = "Period", to = "to", sum = "Total {m}",
     avg = "Average {m}", max = "Highest {m}", min = "Lowest {m}", count = "Rows", distinct = "Different values of {m}",
     by = "{what} by {d}", top = "Top {n} of {of}: {what} by {d}", largest = "The {n} rows with the highest {m}",
-    all_of = "{what}", share = "Share", other = "Other ({n})", none = "(empty)",
+    share = "Share", other = "Other ({n})", none = "(empty)",
     month = "month", quarter = "quarter", year = "year", day = "day",
     summary = "{name}: summary", key_figures = "Key figures", figure = "Figure", value = "Value", source = "Source",
     notes = "About the data", empty_cells = "{c}: {n} empty cells ({p}).", as_text = "{c}: {n} cells were kept as text.",
@@ -16,7 +16,7 @@ local phrases = {
       .. "no model was asked.",
     columns = "Columns", column = "Column", kind = "Type", empty = "Empty", different = "Different", range = "Range",
     offline = "Answered by the built-in offline rules: no model, no account, no network.",
-    made = "{list} written.", report_made = "The report is in {file}.", chart_made = "The chart is in {file}.",
+    report_made = "The report is in {file}.", chart_made = "The chart is in {file}.",
     no_python_tool = "No chart was drawn: Python was not offered in this run. Allow it with --allow-analysis; "
       .. "the figures are above.",
     failed = "{tool} failed: {why}", no_table = "There is no table in this folder. Put a CSV or TSV file here, or name one with its path.",
@@ -34,11 +34,11 @@ No model is configured, so the built-in offline rules answer. They read one tabl
 For anything else, name a model: run "alisio setup" and see its models section.]],
   },
   es = {
-    rows = "Filas", period = "Periodo", to = "a", total = "total", average = "promedio", sum = "Total de {m}",
+    rows = "Filas", period = "Periodo", to = "a", sum = "Total de {m}",
     avg = "Promedio de {m}", max = "Máximo de {m}", min = "Mínimo de {m}", count = "Filas",
     distinct = "Valores distintos de {m}",
     by = "{what} por {d}", top = "Los {n} primeros de {of}: {what} por {d}", largest = "Las {n} filas con mayor {m}",
-    all_of = "{what}", share = "Parte", other = "Otros ({n})", none = "(vacío)",
+    share = "Parte", other = "Otros ({n})", none = "(vacío)",
     month = "mes", quarter = "trimestre", year = "año", day = "día",
     summary = "{name}: resumen", key_figures = "Cifras principales", figure = "Cifra", value = "Valor", source = "Fuente",
     notes = "Sobre los datos", empty_cells = "{c}: {n} celdas vacías ({p}).", as_text = "{c}: {n} celdas se conservaron como texto.",
@@ -46,7 +46,7 @@ For anything else, name a model: run "alisio setup" and see its models section.]
       .. "filas; no se preguntó a ningún modelo.",
     columns = "Columnas", column = "Columna", kind = "Tipo", empty = "Vacías", different = "Distintos", range = "Rango",
     offline = "Respuesta de las reglas sin conexión incluidas: sin modelo, sin cuenta y sin red.",
-    made = "Se escribió {list}.", report_made = "El informe está en {file}.", chart_made = "El gráfico está en {file}.",
+    report_made = "El informe está en {file}.", chart_made = "El gráfico está en {file}.",
     no_python_tool = "No se dibujó el gráfico: Python no se ofreció en esta ejecución. Permítalo con --allow-analysis; "
       .. "las cifras están arriba.",
     failed = "{tool} falló: {why}",
@@ -113,11 +113,13 @@ function M.percent(v, locale)
   return M.number(v * 100, locale, 1) .. (locale == "es" and " %" or "%")
 end
 
---- A cell of a Markdown table: one line, its marks inert.
+--- A cell of a Markdown table: one line, its marks inert. An underscore within a word is no mark.
 ---@param v any
 ---@return string
 function M.cell(v)
-  return (text.visible(tostring(v)):gsub("[\\|`*_<>%[%]]", "\\%0"):gsub("%s+", " "))
+  local line = tostring(v):gsub("%s+", " ")
+  local words = text.visible(line):gsub("[\\|`*<>%[%]]", "\\%0")
+  return (words:gsub("%f[_%w]_", "\\_"):gsub("_%f[^_%w]", "\\_"))
 end
 
 --- A Markdown table.
