@@ -47,15 +47,16 @@ function M.start(options)
   if not gated then
     gated = true
     tool.set_gate(gate)
-    toolset.register(self.config)
+    toolset.register()
   end
   user.context(self)
   if not options.clean then
-    local ok, message, id = user.load(self.config_dir, self.warnings)
+    local ok, message, id = user.load(self.config_dir, self.warnings, self.config.project)
     if not ok then
       return nil, message, id
     end
   end
+  toolset.withdraw(self.config)
   return self
 end
 

@@ -52,25 +52,29 @@ local function check(def, level)
   return copy
 end
 
---- Puts the built-in tools behind the door. With analysis.enabled false those of analysis stay out.
----@param config table
-function M.register(config)
-  local enabled = config:get "analysis.enabled"
+local function built_in()
+  local names = {}
   for _, file in ipairs(asset.list(FOLDER)) do
-    local name = file:match "([%w_]+)%.lua$"
-    local def = require("alisio.agent.tools." .. name)
-    if enabled or not M.is_analysis(name) then
-      tool.register(check(def, 1))
-    end
+    names[#names + 1] = file:match "([%w_]+)%.lua$"
+  end
+  return names
+end
+
+--- Puts the built-in tools behind the door.
+function M.register()
+  for _, name in ipairs(built_in()) do
+    tool.register(check(require("alisio.agent.tools." .. name), 1))
   end
 end
 
---- Whether a built-in tool belongs to the analysis that analysis.enabled switches off.
----@param name string
----@return boolean
-function M.is_analysis(name)
-  return name == "python_run" or name == "dashboard_generate" or name:find "^data_" ~= nil
-    or name:find "^artifact_" ~= nil
+--- Takes the tools of analysis away where analysis.enabled is false: they are not there at all.
+---@param config table
+function M.withdraw(config)
+  for _, name in ipairs(config:get "analysis.enabled" and {} or built_in()) do
+    if name == "python_run" or name:find "^data_" or name:find "^artifact_" then
+      tool.remove(name)
+    end
+  end
 end
 
 --- Adds a user's tool.

@@ -80,18 +80,9 @@ local function run_top_level(chunk, name)
   return nil, err
 end
 
---- Loads and runs one file for an owner; on failure nothing it added stays.
----@param file string   absolute path
----@param owner string
----@return boolean? ok
----@return string? message  with file and line
-local function load_file(file, owner)
-  local text, message = fs.read(file, { maxBytes = 4 * 1024 * 1024 })
-  if not text then
-    return nil, message
-  end
-  local chunk
-  chunk, message = load(text, "@" .. file, "t")
+--- Runs the text of a file for an owner; on failure nothing it added stays.
+local function run_text(text, file, owner)
+  local chunk, message = load(text, "@" .. file, "t")
   if not chunk then
     return nil, message
   end
@@ -104,14 +95,31 @@ local function load_file(file, owner)
   return true
 end
 
---- Loads init.lua, then the plugins by name. A broken init.lua is an error of the configuration; a
--- broken plugin takes its own additions away and is named in `warnings`.
+local function load_file(file, owner)
+  local text, message = fs.read(file, { maxBytes = 4 * 1024 * 1024 })
+  if not text then
+    return nil, message
+  end
+  return run_text(text, file, owner)
+end
+
+local function warn(warnings, what, message)
+  local text = ("%s is not loaded: %s"):format(what, message)
+  log.error(text)
+  warnings[#warnings + 1] = text
+end
+
+--- Loads init.lua, the plugins by name, then the init.lua of a project that is trusted. A broken
+-- init.lua is an error of the configuration; another broken file takes its own additions away and is
+-- named in `warnings`.
+---@async
 ---@param config_dir string
 ---@param warnings string[]
+---@param project? alisio.ProjectSnapshot
 ---@return boolean? ok
 ---@return string? message
 ---@return string? id
-function M.load(config_dir, warnings)
+function M.load(config_dir, warnings, project)
   local own = path.join(config_dir, "lua")
   local search = own .. "/?.lua;" .. own .. "/?/init.lua;"
   if package.path:sub(1, #search) ~= search then
@@ -130,10 +138,17 @@ function M.load(config_dir, warnings)
     if entry.type == "dir" and fs.exists(file) then
       local ok, message = load_file(file, "plugin " .. entry.name)
       if not ok then
-        local text = ("plugin %s is not loaded: %s"):format(entry.name, message)
-        log.error(text)
-        warnings[#warnings + 1] = text
+        warn(warnings, "plugin " .. entry.name, message)
       end
+    end
+  end
+  -- The very bytes whose hash was trusted: the file on the disk may be another by now.
+  local text = project and project.status == "trusted" and project.files["init.lua"]
+  if text then
+    local file = path.join(project.dir, ".alisio", "init.lua")
+    local ok, message = run_text(text, file, "project")
+    if not ok then
+      warn(warnings, "the project's init.lua", message)
     end
   end
   return true

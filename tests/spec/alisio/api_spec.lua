@@ -89,6 +89,38 @@ describe("the public API", function()
       assert.matches("plugin two is not loaded: .*two/init.lua:2: .*first", warnings[1])
     end)
 
+    it("a project's init.lua runs only when trusted, and as the bytes that were trusted", function()
+      local project = {
+        dir = bench.work, status = "untrusted",
+        files = { ["init.lua"] = 'require("alisio").tool { name = "theirs", description = "d", effect = "read", run = print }' },
+      }
+      assert(user.load(config_dir, warnings, project))
+      assert.is_nil(require("std.tool").get "theirs")
+      project.status = "trusted"
+      bench:file(".alisio/init.lua", "error 'another file by now'")
+      assert(user.load(config_dir, warnings, project))
+      assert.is_table(require("std.tool").get "theirs")
+      registry.drop "project"
+      assert.same({}, warnings)
+      project.files["init.lua"] = "\nerror 'broken'"
+      assert(user.load(config_dir, warnings, project))
+      assert.matches("project's init.lua is not loaded: .*%.alisio/init.lua:2: broken", warnings[1])
+    end)
+
+    it("analysis switched off takes its tools away, also from init.lua", function()
+      local tool = require "std.tool"
+      local toolset = require "alisio.agent.toolset"
+      tool.register { name = "data_spec", description = "d", effect = "read", input = {}, run = print }
+      toolset.withdraw(bench.config)
+      assert.is_table(tool.get "data_inspect")
+      assert(load { ["init.lua"] = 'require("alisio").setup { analysis = { enabled = false } }' })
+      toolset.withdraw(bench.config)
+      assert.is_nil(tool.get "data_inspect")
+      assert.is_table(tool.get "read_file")
+      tool.remove "data_spec"
+      toolset.register()
+    end)
+
     it("mistakes are told at the caller's line with the nearest name", function()
       for code, words in pairs {
         ['alisio.setup { modle = "x" }'] = "model",
