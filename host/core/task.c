@@ -317,13 +317,14 @@ static void enqueue(al_task *t, task_state state)
 
 /* Is L inside a __close handler? On a normal exit Lua names the call. When an error unwinds, the
  * handler's caller is the C function that protects: then there is more on that function's stack
- * than what it calls its argument with. */
+ * than what it calls its argument with. (A variadic function leaves itself there too, as Lua moves
+ * it behind its arguments.) */
 static bool in_close(lua_State *L)
 {
     al_host *h = al_host_of(L);
     lua_Debug at, caller;
 
-    if (!lua_checkstack(L, 1))
+    if (!lua_checkstack(L, 2))
         return false;
     for (int level = 0; lua_getstack(L, level, &at); level++) {
         lua_getinfo(L, "n", &at);
@@ -335,8 +336,11 @@ static bool in_close(lua_State *L)
         lua_pop(L, 1);
         int below = f && f == h->pcall ? 1 : f && f == h->xpcall ? 3 : f == body ? 1 : 0;
         if (below > 0 && lua_getlocal(L, &caller, below + 1)) {
-            lua_pop(L, 1);
-            return true;
+            lua_getinfo(L, "f", &at); /* [local, the function called] */
+            bool itself = lua_rawequal(L, -1, -2);
+            lua_pop(L, 2);
+            if (!itself)
+                return true;
         }
     }
     return false;

@@ -203,6 +203,24 @@ describe("std.task", function()
       assert.are.same({ "cancelled", "cancelled", "cancelled" }, seen)
     end)
 
+    it("ends the wait of a variadic function at once, under any protection", function()
+      local function variadic(...)
+        local waited = task.sleep(10000)
+        return waited, ...
+      end
+      for _, fn in ipairs {
+        variadic,
+        function(...) return variadic(...) end,
+        function() return pcall(variadic, 1, 2) end,
+        function() return xpcall(variadic, tostring, 1, 2, 3) end,
+      } do
+        local began = require("std.clock").monotonic()
+        local child = cancelled_task(fn, 1, 2, 3)
+        child:wait()
+        assert.is_true(require("std.clock").monotonic() - began < 900)
+      end
+    end)
+
     it("reaches a task that cancels itself", function()
       local child = task.spawn(function()
         task.current():cancel()
