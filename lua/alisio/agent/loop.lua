@@ -92,9 +92,9 @@ local function step(run)
   end
 end
 
---- The loop itself. Returns how it ended: status, and for limit_reached which limit.
+--- Says that the run begins.
 ---@async
-local function turns(run)
+local function begin(run)
   local session = run.session
   if not run.opened then
     turn.emit(run, "session_opened", {
@@ -103,6 +103,14 @@ local function turns(run)
     })
   end
   turn.emit(run, "run_started", { prompt = run.prompt, model = run.model, agent = session.agent })
+end
+
+--- The loop itself. Returns how it ended: status, and for limit_reached which limit.
+---@async
+local function turns(run)
+  if run.unstored then
+    error("not begun", 0)
+  end
   for _ = 1, run.limits.turns do
     local status, limit = step(run)
     if status then
@@ -180,8 +188,15 @@ function M.run(run)
   run.output_tokens, run.total_tokens = 0, 0
   run.started = clock.monotonic()
   offer(run)
+  local begun, why = pcall(begin, run)
+  if not begun and not run.unstored then
+    error(why, 0)
+  end
   run.task = task.spawn(turns, run)
   local watcher = task.spawn(watch, run)
+  if run.stopped then
+    run.task:cancel()
+  end
   -- Should the caller be cancelled, the run ends first, and its end is stored.
   local _ <close> = setmetatable({}, { __close = function()
     watcher:cancel()
@@ -189,11 +204,11 @@ function M.run(run)
     finish(run, "cancelled")
   end })
   local ok, status, limit = run.task:wait()
-  if ok then
-    finish(run, status, limit)
-  elseif run.unstored then
+  if run.unstored then
     run.error = run.unstored
     finish(run, "failed")
+  elseif ok then
+    finish(run, status, limit)
   elseif run.out_of_time then
     finish(run, "limit_reached", "time")
   elseif status == "cancelled" then

@@ -312,7 +312,9 @@ function Permission:decide(tool, input, call)
     return done(self:settle(tool, input))
   end
   local approval, message, id = M.approval(tool, input, call)
-  if not approval then
+  if not approval and id == "permission_denied" then -- a guard of the tool's own: it stands in front like a hook
+    return done("deny", "hook", message)
+  elseif not approval then
     return nil, message, id
   end
   local decision, source, reason = self:settle(tool, input, approval.runtime)

@@ -262,27 +262,7 @@ function Session:prompt(prompt, options)
   if self.run then
     return nil, words.t(self.locale, "agent.busy"), "session_locked"
   end
-  local step = { text = prompt, session = self.id }
-  local ok, reason = hooks.run("prompt", step)
-  if not ok then
-    return nil, reason, "permission_denied"
-  end
-  prompt = step.text
-  local provider, profile, err, fields = models.open(self.model, self.config)
-  if not provider then
-    return nil, profile, err, fields
-  end
-  local run = {
-    id = ids.new "run",
-    session = self,
-    bus = self.bus,
-    prompt = prompt,
-    provider = provider,
-    profile = profile,
-    model = profile.label,
-    limits = self.limits,
-    system = context.system(self),
-  }
+  local run = { id = ids.new "run", session = self, bus = self.bus, limits = self.limits }
   local remove = options and options.on and self:on(options.on)
   self.run, self.wait_total = run, 0
   local _ <close> = setmetatable({}, { __close = function()
@@ -291,6 +271,18 @@ function Session:prompt(prompt, options)
       remove()
     end
   end })
+  local step = { text = prompt, session = self.id }
+  local ok, reason = hooks.run("prompt", step)
+  if not ok then
+    return nil, reason, "permission_denied"
+  end
+  local provider, profile, err, fields = models.open(self.model, self.config)
+  if not provider then
+    return nil, profile, err, fields
+  end
+  prompt = step.text
+  run.prompt, run.provider, run.profile, run.model = prompt, provider, profile, profile.label
+  run.system = context.system(self)
   local history, message
   history, message, err, fields = recall(self, run)
   if not history then
@@ -317,6 +309,9 @@ end
 --- Stops the run that is going on; its prompt returns with status `cancelled`.
 function Session:cancel()
   local run = self.run
+  if run then
+    run.stopped = true -- it may not have come to its first turn
+  end
   if run and run.task then
     run.task:cancel()
   end

@@ -275,6 +275,18 @@ describe("a run", function()
     assert.matches("cancelled", messages[3].text)
   end)
 
+  it("stops before its first turn when it is cancelled that early", function()
+    local opened = bench:session()
+    registry.as("spec", hooks.before, "prompt", function()
+      opened:cancel()
+    end)
+    local result, events = bench:prompt(opened, "go")
+    assert.equal("cancelled", result.status)
+    assert.equal(0, #bench.requests)
+    assert.equal("run_started", events[2].type)
+    assert.equal("run_completed", events[#events].type)
+  end)
+
   it("ends its run, stored, when whoever called it is cancelled", function()
     bench:will_reply(function(_, emit)
       emit { type = "text", text = "so far" }

@@ -225,6 +225,15 @@ describe("permission", function()
     assert.matches("not what was shown", reason)
   end)
 
+  it("counts what a guard of the tool refuses as denied by a hook", function()
+    local made = policy { answer = "allow_once" }
+    local tool = {
+      name = "python_run", effect = "process",
+      approval = function() return nil, "not such scripts", "permission_denied" end,
+    }
+    assert.same({ "deny", "hook", "not such scripts" }, decide(made, tool, {}))
+  end)
+
   it("passes a tool's own refusal on as an error, not as a denial", function()
     local made = policy { answer = "allow_once" }
     local tool = {
