@@ -22,7 +22,7 @@ return {
   },
   ["error.ingest_limit.fixed"] = { "{file}, line {line:raw}: {detail}. No dataset was made.", "{file}: {detail}. No dataset was made.", "The file: {detail}. No dataset was made." },
   ["error.dataset_unsupported"] = {
-    "{object}: {detail}. Export it as CSV.",
+    "{object}: {detail}. No dataset was made.",
     "{object} is not a table that Alisio reads. Export it as CSV.",
   },
   ["error.query_rejected"] = {

@@ -22,7 +22,7 @@ return {
   },
   ["error.ingest_limit.fixed"] = { "{file}, línea {line:raw}: {detail}. No se creó ningún conjunto de datos.", "{file}: {detail}. No se creó ningún conjunto de datos.", "El archivo: {detail}. No se creó ningún conjunto de datos." },
   ["error.dataset_unsupported"] = {
-    "{object}: {detail}. Expórtelo como CSV.",
+    "{object}: {detail}. No se creó ningún conjunto de datos.",
     "{object} no es una tabla que Alisio lea. Expórtelo como CSV.",
   },
   ["error.query_rejected"] = {
