@@ -1,4 +1,7 @@
+local fs = require "std.fs"
 local helper = require "spec.agent_helper"
+local config = require "alisio.kernel.config"
+local trust = require "alisio.kernel.trust"
 local hooks = require "alisio.agent.hooks"
 local permission = require "alisio.agent.permission"
 local registry = require "alisio.agent.registry"
@@ -274,6 +277,36 @@ describe("permission", function()
     made:decide(tools.python, {}, { id = "b" })
     made:decide(tools.write, {}, { id = "c" })
     assert.same({ "permission_resolved allow_once flag", "permission_resolved deny headless" }, seen)
+  end)
+
+  it("takes a trusted project's denials, before any flag, and no allowance of its", function()
+    bench = helper.new {}
+    local project, state_dir = bench.dir .. "/project", bench.dir .. "/state"
+    fs.mkdirs(project .. "/.alisio")
+    fs.write(project .. "/.alisio/config.json", '{ "permissions": { "deny": ["put"], "allow": ["go"] } }')
+    local snapshot = assert(trust.snapshot(project))
+    local function policy_of_project()
+      local cfg = assert(config.load { state_dir = state_dir, project_dir = project, env = function() end })
+      return permission.new {
+        config = cfg, store = bench.store, session = "ses_x", flags = { ["allow-write"] = true },
+      }
+    end
+    assert.equal("allow_once", (policy_of_project():decide(tools.write, {}, {})))
+    assert(trust.grant(state_dir, snapshot))
+    assert.same({ "deny", "project" }, { table.unpack(decide(policy_of_project(), tools.write, {}), 1, 2) })
+    assert.same({ "deny", "headless" }, { table.unpack(decide(policy_of_project(), tools.process, {}), 1, 2) })
+  end)
+
+  it("takes the tools that the user's configuration names", function()
+    bench = helper.new {}
+    fs.write(bench.dir .. "/config/config.json", '{ "permissions": { "allow": ["go", "add_packages"], "deny": ["look"] } }')
+    local made = permission.new {
+      config = assert(config.load { config_dir = bench.dir .. "/config", env = function() end }),
+      store = bench.store, session = "ses_x", flags = {},
+    }
+    assert.same({ "allow_once", "rule" }, decide(made, tools.process, {}))
+    assert.same({ "deny", "rule" }, { table.unpack(decide(made, tools.read, {}), 1, 2) })
+    assert.equal("deny", (made:decide(tools.install, {}, {})))
   end)
 
   it("names the key that was meant in a rule", function()
