@@ -173,6 +173,8 @@ end }
         again = [json.loads(line) for line in out.splitlines()]
         self.assertEqual(again[0]["session"], first[0]["session"])
         self.assertTrue(again[0]["resumed"])
+        elsewhere = self.alisio("resume", first[0]["session"], "three", "--json", "--cwd", self.top).stdout
+        self.assertEqual(json.loads(elsewhere.splitlines()[0])["session"], first[0]["session"])
         self.assertEqual(json.loads(self.alisio("resume", "ses_nope", "--json", status=1).stdout)["error"]["code"],
                          "not_found")
 
@@ -206,6 +208,7 @@ end }
 
     def test_an_unknown_model_names_the_nearest(self):
         error = json.loads(self.alisio("run", "hi", "--model", "ofline", "--json", status=1).stdout)["error"]
+        self.assertEqual(self.json("sessions", "list")["sessions"], [], "nothing was said, so nothing is kept")
         self.assertEqual(error["code"], "not_found")
         self.assertIn("offline", error["message"])
 

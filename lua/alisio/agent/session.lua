@@ -317,6 +317,15 @@ function Session:cancel()
   end
 end
 
+--- Closes a session in which nothing was said, and forgets it when it is new.
+---@async
+function Session:discard()
+  self:close()
+  if not self.resumed and not self.opened then
+    self.store:delete_session(self.id)
+  end
+end
+
 --- Lets go of the session; twice is fine.
 function Session:close()
   if self.lock then

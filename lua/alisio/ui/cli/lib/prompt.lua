@@ -36,10 +36,12 @@ end
 --- Ends the run on the first signal, the program on the second.
 ---@async
 local function obey(signals, session)
-  signals:wait()
-  session:cancel()
-  signals:wait()
-  os.exit(130) -- what runs ends with this process
+  if signals:wait() then
+    session:cancel()
+  end
+  if signals:wait() then
+    os.exit(130) -- what runs ends with this process
+  end
 end
 
 --- Writes each event as one line of JSON.
@@ -62,6 +64,24 @@ local function json_face()
   return face
 end
 
+--- The folder of a stored session is that of the run: its project's configuration counts, wherever
+-- the command was typed.
+local function go_there(ctx, session)
+  if not session then
+    return true
+  end
+  local store, message, id, fields = ctx:store()
+  local record = store
+  if store then
+    record, message, id, fields = store:session(session)
+  end
+  if not record then
+    return nil, message, id, fields
+  end
+  ctx.cwd = record.cwd
+  return true
+end
+
 --- Opens a session, lets `fn` prompt it, and shows what happens.
 ---@async
 ---@param ctx table
@@ -72,7 +92,12 @@ end
 ---@return string? id
 ---@return table? fields
 function M.with(ctx, which, fn)
-  local runtime, message, id, fields = ctx:runtime()
+  local ok, message, id, fields = go_there(ctx, which.id)
+  if not ok then
+    return nil, message, id, fields
+  end
+  local runtime
+  runtime, message, id, fields = ctx:runtime()
   if not runtime then
     return nil, message, id, fields
   end
@@ -104,6 +129,10 @@ function M.with(ctx, which, fn)
   local _ <close> = session
   local signals <close> = process.signals { "INT", "TERM", "HUP" }
   local guard = task.spawn(obey, signals, session)
+  local _ <close> = setmetatable({}, { __close = function()
+    guard:cancel()
+    face:stop()
+  end })
   face:start()
   session:on(function(event)
     if event.type == "tool_started" then
@@ -113,9 +142,9 @@ function M.with(ctx, which, fn)
   end)
   local result
   result, message, id, fields = fn(session)
-  guard:cancel()
-  face:stop()
   if not result then
+    face:stop()
+    session:discard()
     return nil, message, id, fields
   end
   face:finish(result, session.id, session.bus.run)
