@@ -108,7 +108,7 @@ static void a_thousand_of_the_same(void **state)
     (void)state;
     assert_string_equal(name_at("same", 1), "same");
     for (int i = 2; i <= 1000; i++) {
-        char want[16];
+        char want[32];
 
         snprintf(want, sizeof want, "same_%d", i);
         assert_string_equal(name_at("Same", (size_t)i), want);

@@ -1,0 +1,149 @@
+#include "base/hash.h"
+#include "data.h"
+#include "data/source.h"
+
+static void reads_all_and_hashes(void **state)
+{
+    char bytes[10000], out[10000], hex[65], want[65];
+    al_source_file *s;
+    size_t have = 0, got;
+    int fd;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 7);
+    al_sha256_of(bytes, sizeof bytes, want);
+    for (size_t most = 0; most < 4000; most = most * 2 + 1) {
+        fd = file_with(bytes, sizeof bytes, NULL);
+        assert_int_equal(al_source_file_open(&s, fd, sizeof bytes, NULL), AL_OK);
+        al_source_file_limit_reads(s, most);
+        assert_int_equal(al_source_file_size(s), sizeof bytes);
+        have = 0;
+        do {
+            assert_int_equal(al_source_file_read(s, out + have, sizeof out - have + 1, &got, NULL),
+                             AL_OK);
+            have += got;
+        } while (got);
+        assert_int_equal(have, sizeof bytes);
+        assert_memory_equal(out, bytes, sizeof bytes);
+        assert_int_equal(al_source_file_bytes(s), sizeof bytes);
+        assert_int_equal(al_source_file_sha256(s, hex, NULL), AL_OK);
+        assert_string_equal(hex, want);
+        al_source_file_close(s);
+        close(fd);
+    }
+}
+
+static void a_peek_does_not_count(void **state)
+{
+    al_source_file *s;
+    char out[8];
+    size_t got;
+    int fd = file_with("abcdef", 6, NULL);
+
+    (void)state;
+    assert_int_equal(al_source_file_open(&s, fd, 100, NULL), AL_OK);
+    al_source_file_limit_reads(s, 1);
+    assert_int_equal(al_source_file_peek(s, out, 8, &got, NULL), AL_OK);
+    assert_int_equal(got, 6);
+    assert_int_equal(al_source_file_bytes(s), 0);
+    al_source_file_close(s);
+    close(fd);
+}
+
+static void too_large(void **state)
+{
+    al_source_file *s;
+    al_err err = { 0 };
+    char out[64];
+    size_t got;
+    int fd = file_with("abcdef", 6, NULL);
+
+    (void)state;
+    assert_int_equal(al_source_file_open(&s, fd, 5, &err), AL_ELIMIT);
+    assert_null(s);
+    assert_string_equal(err.id, "ingest_limit");
+    assert_string_equal(err.object, "analysis.data.maxFileBytes");
+    assert_string_equal(err.reason, "maxFileBytes");
+    /* and when it grows while it is read */
+    assert_int_equal(al_source_file_open(&s, fd, 6, &err), AL_OK);
+    assert_int_equal(pwrite(fd, "ghi", 3, 6), 3);
+    assert_int_equal(al_source_file_read(s, out, sizeof out, &got, &err), AL_ELIMIT);
+    al_source_file_close(s);
+    close(fd);
+}
+
+static void no_regular_file(void **state)
+{
+    al_source_file *s;
+    al_err err = { 0 };
+    int fd = open("/", O_RDONLY), ends[2];
+
+    (void)state;
+    assert_int_equal(al_source_file_open(&s, fd, 100, &err), AL_EDATA);
+    assert_string_equal(err.id, "ingest_invalid");
+    close(fd);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(al_source_file_open(&s, ends[0], 100, &err), AL_EDATA);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void read_n(al_source_file *s, size_t n)
+{
+    char out[64];
+    size_t got;
+
+    for (; n > 0; n -= got) {
+        assert_int_equal(al_source_file_read(s, out, n, &got, NULL), AL_OK);
+        assert_true(got > 0);
+    }
+}
+
+static void a_second_pass_must_be_the_same(void **state)
+{
+    char hex[65], want[65], out[64];
+    al_source_file *s;
+    al_err err = { 0 };
+    size_t got;
+    int fd = file_with("0123456789", 10, NULL);
+
+    (void)state;
+    al_sha256_of("0123456789", 10, want);
+    assert_int_equal(al_source_file_open(&s, fd, 100, NULL), AL_OK);
+    read_n(s, 4);
+    assert_int_equal(al_source_file_rewind(s, NULL), AL_OK);
+    read_n(s, 10);
+    assert_int_equal(al_source_file_sha256(s, hex, NULL), AL_OK);
+    assert_string_equal(hex, want);
+    al_source_file_close(s);
+
+    assert_int_equal(al_source_file_open(&s, fd, 100, NULL), AL_OK);
+    read_n(s, 4);
+    assert_int_equal(al_source_file_rewind(s, NULL), AL_OK);
+    assert_int_equal(pwrite(fd, "x", 1, 1), 1);
+    assert_int_equal(al_source_file_read(s, out, 8, &got, &err), AL_EIO);
+    assert_string_equal(err.id, "io_error");
+    al_source_file_close(s);
+
+    assert_int_equal(al_source_file_open(&s, fd, 100, NULL), AL_OK);
+    read_n(s, 8);
+    assert_int_equal(al_source_file_rewind(s, NULL), AL_OK);
+    assert_int_equal(ftruncate(fd, 2), 0);
+    assert_int_equal(al_source_file_read(s, out, 8, &got, NULL), AL_OK);
+    assert_int_equal(al_source_file_sha256(s, hex, &err), AL_EIO);
+    al_source_file_close(s);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_all_and_hashes),
+        cmocka_unit_test(a_peek_does_not_count),
+        cmocka_unit_test(too_large),
+        cmocka_unit_test(no_regular_file),
+        cmocka_unit_test(a_second_pass_must_be_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+#include "base/err.h"
+#include "data.h"
+#include "data/values.h"
+
+static al_values *v;
+
+static int open_values(void **state)
+{
+    (void)state;
+    return al_values_open(&v);
+}
+
+static int close_values(void **state)
+{
+    (void)state;
+    al_values_close(v);
+    return 0;
+}
+
+static void add(al_cell cell)
+{
+    assert_int_equal(al_values_add(v, &cell, 1, 1), AL_OK);
+}
+
+static void counts_as_sqlite_does(void **state)
+{
+    al_value_count top[5];
+
+    (void)state;
+    add(al_cell_integer(1));
+    add(al_cell_real(1.0));
+    add(text("1"));
+    add(al_cell_null());
+    add(al_cell_real(0.5));
+    add(al_cell_real(-0.0));
+    add(al_cell_integer(0));
+    assert_int_equal(al_values_distinct(v), 4);
+    assert_int_equal(al_values_top(v, top, 5), 4);
+    assert_int_equal(top[0].count, 2); /* 0 and -0.0 */
+    assert_int_equal(top[1].count, 2);
+    assert_int_equal(top[1].value.kind, AL_CELL_INTEGER); /* as it came first */
+    assert_true(top[2].value.real == 0.5);
+    assert_int_equal(top[3].value.kind, AL_CELL_TEXT);
+}
+
+static void reals_too_large_for_integers(void **state)
+{
+    (void)state;
+    add(al_cell_real(1e300));
+    add(al_cell_real(1e300));
+    add(al_cell_real(-9223372036854775808.0));
+    add(al_cell_real(9223372036854775808.0));
+    assert_int_equal(al_values_distinct(v), 3);
+}
+
+static void texts_with_equal_beginnings(void **state)
+{
+    (void)state;
+    add(text("a"));
+    add(al_cell_text("a\0", 2));
+    add(al_cell_text("a\0b", 3));
+    add(text("A"));
+    add(al_cell_text("a\0b", 3));
+    assert_int_equal(al_values_distinct(v), 4);
+}
+
+static void ties_come_in_sqlites_order(void **state)
+{
+    static const char *const words[] = { "b", "a", "ab", "Z" };
+    al_value_count top[5];
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        add(text(words[i]));
+    add(al_cell_integer(9));
+    add(al_cell_real(8.5));
+    assert_int_equal(al_values_top(v, top, 5), 5);
+    assert_true(top[0].value.real == 8.5);
+    assert_int_equal(top[1].value.integer, 9);
+    assert_memory_equal(top[2].value.text, "Z", 1);
+    assert_int_equal(top[3].value.len, 1);
+    assert_memory_equal(top[4].value.text, "ab", 2);
+}
+
+static void strides_and_blocks(void **state)
+{
+    al_cell cells[3 * 1000];
+    al_value_count top[1];
+
+    (void)state;
+    for (int i = 0; i < 3000; i++)
+        cells[i] = i % 3 ? text("other") : al_cell_integer(i / 3 % 400);
+    assert_int_equal(al_values_add(v, cells, 1000, 3), AL_OK);
+    assert_int_equal(al_values_distinct(v), 400);
+    assert_int_equal(al_values_top(v, top, 1), 1);
+    assert_int_equal(top[0].value.integer, 0);
+    assert_int_equal(top[0].count, 3);
+}
+
+static void many_values_grow_the_table(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 300000; i++) {
+            char word[24];
+
+            snprintf(word, sizeof word, "value %d", i);
+            add(i % 2 ? text(word) : al_cell_real(i * 0.37));
+        }
+    assert_int_equal(al_values_distinct(v), 300000);
+    assert_true(al_values_exact(v));
+    assert_in_range(al_values_cost(v), 300000 * 32, 300000 * 60);
+}
+
+static void an_estimate_is_near_and_keeps_the_frequent(void **state)
+{
+    al_value_count top[5];
+    uint64_t n;
+
+    (void)state;
+    for (int i = 0; i < 400000; i++) {
+        char word[24];
+
+        snprintf(word, sizeof word, "value %d", i);
+        add(text(word));
+        if (i % 4 == 0)
+            add(text("often"));
+        if (i % 100 == 0)
+            add(al_cell_integer(7));
+        if (i == 200000) {
+            assert_int_equal(al_values_estimate(v), AL_OK);
+            assert_int_equal(al_values_estimate(v), AL_OK);
+        }
+    }
+    assert_false(al_values_exact(v));
+    assert_int_equal(al_values_cost(v), 0);
+    n = al_values_distinct(v);
+    assert_in_range(n, 400002 * 0.97, 400002 * 1.03);
+    assert_int_equal(al_values_top(v, top, 5), 2);
+    assert_memory_equal(top[0].value.text, "often", 5);
+    assert_int_equal(top[0].count, 100000);
+    assert_int_equal(top[1].value.integer, 7);
+    assert_int_equal(top[1].count, 4000);
+}
+
+static void an_estimate_of_little(void **state)
+{
+    al_value_count top[5];
+
+    (void)state;
+    assert_int_equal(al_values_estimate(v), AL_OK);
+    assert_int_equal(al_values_distinct(v), 0);
+    add(text("x"));
+    add(text("x"));
+    add(text("y"));
+    assert_int_equal(al_values_distinct(v), 2);
+    assert_int_equal(al_values_top(v, top, 5), 0); /* nothing is counted any more */
+}
+
+static void nothing_at_all(void **state)
+{
+    al_value_count top[5];
+
+    (void)state;
+    assert_int_equal(al_values_distinct(v), 0);
+    assert_int_equal(al_values_top(v, top, 5), 0);
+    assert_int_equal(al_values_cost(v), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_values, close_values)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(counts_as_sqlite_does),
+        TEST(reals_too_large_for_integers),
+        TEST(texts_with_equal_beginnings),
+        TEST(ties_come_in_sqlites_order),
+        TEST(strides_and_blocks),
+        TEST(many_values_grow_the_table),
+        TEST(an_estimate_is_near_and_keeps_the_frequent),
+        TEST(an_estimate_of_little),
+        TEST(nothing_at_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
