@@ -27,8 +27,9 @@ install-files: all $(B)/libalisio.a $(B)/$(SONAME)
 	install -m 644 $(B)/libalisio.a $(DESTDIR)$(LIBDIR)/libalisio.a
 	install -m 755 $(B)/$(SONAME) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/$(SOLINK)
-	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@REQUIRES@|$(PKGS_alisio)|' \
-	  -e 's|@LIBS@|$(SYS_LIBS)|' tools/alisio.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/alisio.pc
+	for module in alisio alisio-static; do \
+	  sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@REQUIRES@|$(PKGS_alisio)|' \
+	    -e 's|@LIBS@|$(SYS_LIBS)|' tools/$$module.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/$$module.pc || exit 1; done
 	$(B)/alisio help --man >$(DESTDIR)$(DATADIR)/man/man1/alisio.1
 	$(B)/alisio help --completion bash >$(DESTDIR)$(DATADIR)/bash-completion/completions/alisio
 	$(B)/alisio help --completion zsh >$(DESTDIR)$(DATADIR)/zsh/site-functions/_alisio
@@ -38,6 +39,6 @@ install-files: all $(B)/libalisio.a $(B)/$(SONAME)
 uninstall: ## removes what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/alisio $(DESTDIR)$(PREFIX)/include/alisio.h $(DESTDIR)$(LIBDIR)/libalisio.a \
 	  $(DESTDIR)$(LIBDIR)/$(SONAME) $(DESTDIR)$(LIBDIR)/$(SOLINK) $(DESTDIR)$(LIBDIR)/pkgconfig/alisio.pc \
-	  $(DESTDIR)$(DATADIR)/man/man1/alisio.1 $(DESTDIR)$(DATADIR)/bash-completion/completions/alisio \
+	  $(DESTDIR)$(LIBDIR)/pkgconfig/alisio-static.pc $(DESTDIR)$(DATADIR)/man/man1/alisio.1 $(DESTDIR)$(DATADIR)/bash-completion/completions/alisio \
 	  $(DESTDIR)$(DATADIR)/zsh/site-functions/_alisio $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/alisio.fish
 	rm -rf $(DESTDIR)$(PREFIX)/libexec/alisio $(DESTDIR)$(DATADIR)/doc/alisio

@@ -187,8 +187,10 @@ static int l_start(lua_State *L)
     int at = lua_gettop(L);
     if (!program) {
         al_buf *path = al_lua_buf(L, 0);
-        if (al_host_helper(host, "engine", path, &err) < 0)
+        if (al_host_helper(host, "engine", path, &err) < 0) {
+            err.id = "internal"; /* an installation that is not whole, nothing the caller named */
             return al_fail(L, &err);
+        }
         program = path->data;
     }
     if (al_engine_start(&h->e, al_host_loop(host), program, tmp, &err) < 0)

@@ -329,8 +329,10 @@ static int l_spawn(lua_State *L)
     o.grace_ms = amount(L, 1, "graceMs");
     read_limits(L, &o);
     jail = al_lua_buf(L, 0);
-    if (al_host_helper(host, "jail", jail, &err) != AL_OK)
+    if (al_host_helper(host, "jail", jail, &err) != AL_OK) {
+        err.id = "internal"; /* an installation that is not whole, nothing the caller named */
         return al_fail(L, &err);
+    }
     o.jail = jail->data;
     h = lua_newuserdatauv(L, sizeof *h, 0);
     memset(h, 0, sizeof *h);

@@ -68,6 +68,6 @@ int al_host_helper(const al_host *h, const char *name, al_buf *out, al_err *err)
     if (try_place(out, parent, "/libexec/alisio", name) ||
         try_place(out, folder, "/libexec/alisio", name))
         return AL_OK;
-    return al_err_setf(err, AL_ENOTFOUND, "not_found", name, "not in %s/libexec/alisio nor %s",
-                       parent, out->data);
+    return al_err_setf(err, AL_ENOTFOUND, "not_found", name,
+                       "neither %s/libexec/alisio/%s nor %s is there", parent, name, out->data);
 }
