@@ -18,6 +18,11 @@ local function present(call, rel)
   return { size = stat.size, sha256 = digest(bytes) }
 end
 
+--- What an answer is bound to: the words, the place, and the file that would be replaced.
+local function identity(input, rel, old)
+  return digest(table.concat({ "write_file", rel, old and old.sha256 or "", input.content }, "\0"))
+end
+
 return {
   name = "write_file",
   description = "Writes a text file of the folder, with the folders it needs. To replace a file that is there, "
@@ -44,7 +49,7 @@ return {
     return {
       title = words.t(locale, key, { path = rel, size = old and old.size }),
       script = input.content,
-      sha256 = digest(table.concat({ "write_file", rel, old and old.sha256 or "", input.content }, "\0")),
+      sha256 = identity(input, rel, old),
       guarantees = { words.t(locale, "approval.inside_folder") },
     }
   end,
@@ -60,6 +65,13 @@ return {
       return nil, args.path .. " is there and is not a file", "io_error"
     elseif stat and not args.overwrite then
       return nil, args.path .. " is there already; say overwrite to replace it, or use edit_file", "io_error"
+    end
+    local old
+    old, message, id = present(call, rel)
+    if message then
+      return nil, message, id
+    elseif call.granted and call.granted.sha256 ~= identity(args, rel, old) then
+      return nil, args.path .. " changed since the question was answered", "permission_denied"
     end
     local ok
     ok, message, id = call.workspace:write(rel, args.content, { parents = true, exclusive = not args.overwrite })

@@ -116,6 +116,20 @@ describe("the tools of the folder", function()
     assert.equal("two", bench:read "new/deep/a.txt")
   end)
 
+  it("write_file replaces only the file that the question was about", function()
+    bench:file("a.txt", "old")
+    local def = require "alisio.agent.tools.write_file"
+    local input = { path = "a.txt", content = "new", overwrite = true }
+    local context = { session = opened, workspace = opened.workspace, cwd = opened.cwd }
+    context.granted = { sha256 = def.approval(input, context).sha256 }
+    bench:file("a.txt", "another")
+    local result, message, id = def.run(input, context)
+    assert.is_nil(result)
+    assert.equal("permission_denied", id)
+    assert.matches("changed", message)
+    assert.equal("another", bench:read "a.txt")
+  end)
+
   describe("edit_file", function()
     local sha
     before_each(function()
