@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "bind/file.h"
 #include "bind/util.h"
+#include "core/mem.h"
 #include "prim/archive.h"
 #include "prim/artifact.h"
 #include <errno.h>
@@ -142,7 +143,7 @@ static int scan_push(lua_State *L, al_work *w)
 
     *slot = NULL;
     luaL_setmetatable(L, SOURCE_TYPE);
-    *slot = calloc(1, sizeof **slot);
+    *slot = al_mem_zero(sizeof **slot);
     if (!*slot)
         return luaL_error(L, "not enough memory");
     **slot = (shared){ op->scanned, 1 };

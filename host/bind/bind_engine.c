@@ -6,6 +6,7 @@
 #include "bind/file.h"
 #include "bind/util.h"
 #include "core/host.h"
+#include "core/mem.h"
 #include "prim/engine.h"
 #include "prim/fs.h"
 #include <assert.h>
@@ -294,7 +295,7 @@ static int l_next(lua_State *L)
         return luaL_error(L, "no request is running");
     if (al_engine_has_news(e))
         return push_news(L, e, raw);
-    next_op *op = calloc(1, sizeof *op);
+    next_op *op = al_mem_zero(sizeof *op);
     if (!op)
         return luaL_error(L, "not enough memory");
     op->e = e;

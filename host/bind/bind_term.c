@@ -1,6 +1,7 @@
 /* host.term: the terminal, over prim/term. */
 #include "bind/util.h"
 #include "core/host.h"
+#include "core/mem.h"
 #include "prim/term.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,7 +130,7 @@ static int l_read_key(lua_State *L)
     al_err err = { 0 };
 
     luaL_argcheck(L, r->keys != NULL, 1, "the terminal is given back");
-    key_op *op = calloc(1, sizeof *op);
+    key_op *op = al_mem_zero(sizeof *op);
     if (!op)
         return luaL_error(L, "not enough memory");
     op->keys = r->keys;

@@ -1,5 +1,6 @@
 /* Helpers shared by the bindings; util.h says what each does. */
 #include "bind/util.h"
+#include "core/mem.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,7 +148,7 @@ static void work_cancel(al_op *op)
 void *al_work_new(lua_State *L, size_t size)
 {
     al_task_check(L);
-    al_work *w = calloc(1, size);
+    al_work *w = al_mem_zero(size);
     if (!w)
         luaL_error(L, "not enough memory");
     return w;

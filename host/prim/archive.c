@@ -81,8 +81,10 @@ static int write_zip(const al_source *s, const char *folder, int fd, const char 
         rc = archive_failed(z.a, dest, err);
     if (rc == AL_OK)
         rc = add_files(&z, s, folder, err);
-    if (rc < 0)
+    if (rc < 0) {
+        archive_write_finish_entry(z.a); /* frees the compressor of an entry cut short */
         archive_write_fail(z.a);
+    }
     if (archive_write_close(z.a) != ARCHIVE_OK && rc == AL_OK)
         rc = archive_failed(z.a, dest, err);
     archive_write_free(z.a);

@@ -63,6 +63,13 @@ describe("std.artifact", function()
     assert.is_false(fs.exists(dir .. "/copy"))
   end)
 
+  it("survives memory running out #oom", function()
+    local source <close> = assert(artifact.scan(dir .. "/out"))
+    assert(#source:list() == 3 and source:read "a.md")
+    fs.remove(dir .. "/copy")
+    assert(source:copy("a.md", dir .. "/copy"))
+  end)
+
   it("may be closed while it works", function()
     local task = require "std.task"
     local source = assert(artifact.scan(dir .. "/out"))

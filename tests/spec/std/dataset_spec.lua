@@ -178,6 +178,11 @@ describe("std.dataset", function()
     end)
   end)
 
+  it("survives memory running out #oom", function()
+    local one <close> = dataset.open_engine { tmp = dir .. "/tmp" }
+    assert(one:query(dir .. "/s.sqlite", "SELECT region, total FROM data"))
+  end)
+
   it("describes a dataset from the file alone", function()
     local d = assert(client:describe(dir .. "/s.sqlite", { sample = 2 }))
     assert.equal("Región", d.sheets[1].columns[1].label)
