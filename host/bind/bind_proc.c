@@ -385,5 +385,11 @@ int luaopen_host_proc(lua_State *L)
 
     al_lua_type(L, PROC, methods, metas);
     luaL_newlib(L, module);
+#if defined(__linux__) && !defined(AL_PORTABLE)
+    lua_pushboolean(L, 1);
+#else
+    lua_pushboolean(L, 0); /* no reaper of orphans, so groups are all that can be ended */
+#endif
+    lua_setfield(L, -2, "orphans");
     return 1;
 }

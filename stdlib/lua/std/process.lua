@@ -7,6 +7,11 @@ local task = require "std.task"
 
 local M = {}
 
+--- Whether what a program starts is ended with it wherever it went. Where not (macOS), a process that
+--- left the program's process group is missed.
+---@type boolean
+M.ends_orphans = raw.orphans
+
 local DEFAULT_OUTPUT = 1024 * 1024
 local GRACE_MS = 50 -- what an unjailed program gets between SIGTERM and SIGKILL
 

@@ -1,0 +1,509 @@
+--- Running a script: a folder of its own below the state folder, copies of its inputs, a clean
+-- environment, an end for the whole process tree, and then what it left is published.
+--
+--   <state>/analysis/jobs/<workspace>/<session>/<exec_id>/
+--     job.json                   what runs, and how it ended; written before it starts
+--     script/main.py             with alisio_runtime beside it
+--     input/, input/inputs.json  copies, read-only
+--     work/                      its folder, HOME and TMPDIR
+--     staging/                   what is published
+--     logs/stdout.log, stderr.log
+--
+-- The script may do what it likes to this folder. So the folder is only used beneath its parent,
+-- where no link is followed, and whatever is missing afterwards is an answer, not a fault.
+local artifact = require "std.artifact"
+local asset = require "std.asset"
+local clock = require "std.clock"
+local fs = require "std.fs"
+local json = require "std.json"
+local path = require "std.path"
+local process = require "std.process"
+local text = require "std.text"
+local ids = require "alisio.kernel.ids"
+local paths = require "alisio.kernel.paths"
+local words = require "alisio.kernel.words"
+local discovery = require "alisio.analysis.discovery"
+
+local M = {}
+
+local RUNTIME = "stdlib/python/"
+local PRIVATE, READ_ONLY = 384, 256 -- 0600, 0400
+local SHOWN_BYTES = 16 * 1024 -- of each stream, in the result for the model
+local FLAGS = { "-E", "-s", "-B", "-u", "-X", "utf8" }
+local PASSED = { "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_NUMERIC", "LC_TIME", "TZ" }
+
+---@class alisio.JobInput
+---@field name string      in input/
+---@field kind "file"|"dataset"
+---@field source string    the workspace path, or the dataset's id
+---@field folder string    absolute folder it is copied from, private
+---@field file string      its name there
+---@field sha256 string
+---@field bytes integer
+
+---@class alisio.Job
+---@field session table
+---@field code string
+---@field title string?
+---@field inputs alisio.JobInput[]
+---@field timeoutMs integer
+---@field publishOnError boolean
+---@field python alisio.Python
+---@field sha256 string    of script, inputs and runtime: what an approval is bound to
+
+-- A name that no input before has, nor the list of them.
+local function unused_name(name, taken)
+  name = name:gsub("[/%c]", "_")
+  local stem, ext = path.stem(name), path.ext(name)
+  local unique, n = name, 1
+  while taken[unique:lower()] do
+    n = n + 1
+    unique = ("%s_%d%s"):format(stem, n, ext)
+  end
+  taken[unique:lower()] = true
+  return unique
+end
+
+local function dataset_input(session, id)
+  local set, message, code, fields = session.data:get(id)
+  if not set then
+    return nil, message, code, fields
+  end
+  return {
+    kind = "dataset", source = id, folder = path.dirname(set.path), file = path.basename(set.path),
+    name = set.name .. ".sqlite",
+  }
+end
+
+local function file_input(session, rel)
+  local stat, message, code, fields = session.workspace:stat(rel)
+  if not stat then
+    return nil, message, code, fields
+  elseif stat.type ~= "file" then
+    return nil, rel .. " is not a file", "not_found", { object = rel }
+  end
+  return {
+    kind = "file", source = rel, folder = session.cwd, file = rel, name = path.basename(rel),
+  }
+end
+
+local function read_inputs(session, wanted)
+  local inputs, taken = {}, { ["inputs.json"] = true }
+  for i, want in ipairs(wanted) do
+    local input, message, id, fields
+    if type(want) == "table" then
+      input, message, id, fields = dataset_input(session, want.datasetId)
+    else
+      input, message, id, fields = file_input(session, want)
+    end
+    if not input then
+      return nil, message, id, fields
+    end
+    input.name = unused_name(input.name, taken)
+    input.sha256, message, id, fields = artifact.digest(path.join(input.folder, input.file))
+    if not input.sha256 then
+      return nil, message, id, fields
+    end
+    inputs[i] = input
+  end
+  return inputs
+end
+
+local function approval_hash(job)
+  local inputs = json.array {}
+  for i, input in ipairs(job.inputs) do
+    inputs[i] = { name = input.name, sha256 = input.sha256 }
+  end
+  return artifact.digest_bytes(json.encode {
+    code = job.code, inputs = inputs, runtime = "managed", python = job.python.executable,
+    version = job.python.version,
+  })
+end
+
+--- What a request would run: the hooks in front of Python have spoken, the inputs are there and
+-- hashed, the interpreter is found. Nothing is written.
+---@async
+---@param session table   an agent session
+---@param request table   { code, title?, inputs? = (workspace path | { datasetId })[], timeoutMs?, publishOnError? }
+---@return alisio.Job? job
+---@return string? message
+---@return string? id      python_missing, not_found, permission_denied, io_error
+---@return table? fields
+function M.plan(session, request)
+  local step = {
+    code = request.code, title = request.title, inputs = request.inputs or {}, timeoutMs = request.timeoutMs,
+  }
+  local allowed, reason = session:before("python", step)
+  if not allowed then
+    return nil, reason, "permission_denied"
+  end
+  local config = session.config
+  local python, message, id, fields = discovery.find {
+    configured = config:get "analysis.python", state_dir = session.runtime.state_dir, locale = session.locale,
+  }
+  if not python then
+    return nil, message, id, fields
+  end
+  local limit = config:get "analysis.limits.timeoutMs"
+  local job = {
+    session = session, code = step.code, title = step.title, python = python,
+    timeoutMs = math.min(step.timeoutMs or limit, limit), publishOnError = request.publishOnError or false,
+  }
+  job.inputs, message, id, fields = read_inputs(session, step.inputs)
+  if not job.inputs then
+    return nil, message, id, fields
+  end
+  job.sha256 = approval_hash(job)
+  return job
+end
+
+--- What holds for such a job on this machine, and what does not, in words.
+---@param job alisio.Job
+---@return string[]
+function M.guarantees(job)
+  local locale, config = job.session.locale, job.session.config
+  local list = {
+    words.t(locale, "python.your_permissions"),
+    words.t(locale, "python.clean_environment"),
+    words.t(locale, process.ends_orphans and "python.tree_ended" or "python.group_ended", { time = job.timeoutMs }),
+    words.t(locale, "python.limits", {
+      memory = config:get "analysis.limits.memoryBytes", file = config:get "analysis.limits.writeBytes",
+    }),
+  }
+  if process.ends_orphans then
+    list[#list + 1] = words.t(locale, "python.processes", { count = config:get "analysis.limits.processes" })
+  end
+  return list
+end
+
+local function write_json(root, rel, value)
+  return root:write(rel, json.encode(value, { pretty = true }) .. "\n", { mode = PRIVATE, parents = true })
+end
+
+-- The job as job.json keeps it.
+local function describe(job)
+  local inputs = json.array {}
+  for i, input in ipairs(job.inputs) do
+    inputs[i] = {
+      name = input.name, kind = input.kind, source = input.source, sha256 = input.sha256, bytes = input.bytes,
+    }
+  end
+  local granted = job.granted or {}
+  return {
+    v = 1, id = job.id, session = job.session.id, workspace = job.session.cwd, title = job.title,
+    status = "running", startedAt = clock.now(), timeoutMs = job.timeoutMs, publishOnError = job.publishOnError,
+    runtime = { name = "managed", python = job.python.version, executable = job.python.executable },
+    scriptSha256 = artifact.digest_bytes(job.code), inputs = inputs,
+    approval = { sha256 = job.sha256, decision = granted.decision, source = granted.source },
+  }
+end
+
+local function copy_input(root, job, input)
+  local source, message, id, fields = fs.open_root(input.folder, { links = "inside" })
+  if not source then
+    return nil, message, id, fields
+  end
+  local _ <close> = source
+  local rel = path.join(job.id, "input", input.name)
+  input.bytes, message, id, fields = root:copy_in(source, input.file, rel, { mode = READ_ONLY })
+  if not input.bytes then
+    return nil, message, id, fields
+  end
+  local digest
+  digest, message, id, fields = artifact.digest(path.join(job.parent, rel))
+  if not digest then
+    return nil, message, id, fields
+  elseif digest ~= input.sha256 then
+    return nil, words.t(job.session.locale, "python.input_changed", { name = input.source }), "permission_denied"
+  end
+  return true
+end
+
+-- A new file that need not survive a power cut: the job would not, either.
+local function write_new(root, rel, bytes)
+  local file, message, id, fields = root:open(rel, "x")
+  if not file then
+    return nil, message, id, fields
+  end
+  local _ <close> = file
+  return file:write(bytes)
+end
+
+local function write_script(root, job)
+  local ok, message, id, fields = root:mkdir(path.join(job.id, "script/alisio_runtime"))
+  if ok then
+    ok, message, id, fields = write_new(root, path.join(job.id, "script/main.py"), job.code)
+  end
+  for _, name in ipairs(asset.list(RUNTIME .. "alisio_runtime/")) do
+    if not ok then
+      break
+    end
+    ok, message, id, fields = write_new(root, path.join(job.id, "script", name:sub(#RUNTIME + 1)), asset.read(name))
+  end
+  return ok, message, id, fields
+end
+
+-- Everything the script will find; nothing has run yet.
+local function prepare(root, job)
+  local ok, message, id, fields
+  for _, folder in ipairs { "input", "work", "staging", "logs" } do
+    ok, message, id, fields = root:mkdir(path.join(job.id, folder))
+    if not ok then
+      return nil, message, id, fields
+    end
+  end
+  for _, input in ipairs(job.inputs) do
+    ok, message, id, fields = copy_input(root, job, input)
+    if not ok then
+      return nil, message, id, fields
+    end
+  end
+  job.record = describe(job)
+  ok, message, id, fields = write_json(root, path.join(job.id, "input/inputs.json"), { inputs = job.record.inputs })
+  if ok then
+    ok, message, id, fields = write_script(root, job)
+  end
+  if ok then
+    ok, message, id, fields = write_json(root, path.join(job.id, "job.json"), job.record)
+  end
+  return ok, message, id, fields
+end
+
+local function environment(job)
+  local dir = path.join(job.parent, job.id)
+  local work = path.join(dir, "work")
+  local env = {
+    PATH = fs.env "PATH" or "/usr/local/bin:/usr/bin:/bin",
+    HOME = work, TMPDIR = work, MPLBACKEND = "Agg",
+    ALISIO_OUTPUT_DIR = path.join(dir, "staging"), ALISIO_INPUT_DIR = path.join(dir, "input"),
+    ALISIO_WORK_DIR = work, ALISIO_EXECUTION_ID = job.id,
+  }
+  for _, name in ipairs(PASSED) do
+    env[name] = fs.env(name)
+  end
+  return env
+end
+
+local function command(job)
+  local argv = { job.python.executable, table.unpack(FLAGS) }
+  argv[#argv + 1] = path.join(job.parent, job.id, "script/main.py")
+  return argv
+end
+
+-- The last line of what came, as progress.
+local function teller(call)
+  return call and function(_, chunk)
+    local line = chunk:match "([^\r\n]+)[\r\n]*$"
+    if line then
+      call:progress(line:sub(-200))
+    end
+  end
+end
+
+local function execute(job, call)
+  local config = job.session.config
+  local env = environment(job)
+  return process.run {
+    argv = command(job), cwd = env.ALISIO_WORK_DIR, env = env, timeoutMs = job.timeoutMs,
+    maxOutputBytes = config:get "analysis.limits.logBytes",
+    on_output = teller(call),
+    jail = {
+      mark = "ALISIO_EXECUTION_ID=" .. job.id,
+      limits = {
+        memoryBytes = config:get "analysis.limits.memoryBytes",
+        openFiles = config:get "analysis.limits.openFiles",
+        processes = config:get "analysis.limits.processes",
+        fileBytes = config:get "analysis.limits.writeBytes",
+        cpuMs = 2 * job.timeoutMs,
+      },
+    },
+  }
+end
+
+local function status_of(r)
+  if r.reason == "timeout" then
+    return "timed_out"
+  elseif r.reason == "stopped" then
+    return "cancelled"
+  elseif r.reason == "limit" or r.reason == "lost" then
+    return r.reason
+  end
+  return r.code == 0 and "succeeded" or "failed"
+end
+
+-- A stream for the log: where bytes are missing, it says how many.
+local function whole(r, stream, mark)
+  local bytes, missing = r[stream], r.truncated[stream]
+  if not missing then
+    return bytes
+  end
+  local head = r.headBytes[stream]
+  return bytes:sub(1, head) .. mark:format(missing) .. bytes:sub(head + 1)
+end
+
+local LEFT_OUT = "\n[… %d bytes left out …]\n"
+
+local function write_logs(root, job, r)
+  for _, stream in ipairs { "stdout", "stderr" } do
+    root:write(path.join(job.id, "logs", stream .. ".log"), whole(r, stream, LEFT_OUT),
+      { mode = PRIVATE, parents = true })
+  end
+end
+
+-- The first and last part of a stream, for the model.
+local function excerpt(r, stream)
+  local bytes = whole(r, stream, LEFT_OUT)
+  if bytes == "" then
+    return nil
+  elseif bytes:find("\0", 1, true) then
+    return ("[%s: %d bytes that are not text]"):format(stream, #bytes + (r.truncated[stream] or 0))
+  end
+  if #bytes > SHOWN_BYTES then
+    local half = SHOWN_BYTES // 2
+    bytes = bytes:sub(1, half) .. LEFT_OUT:format(#bytes - 2 * half) .. bytes:sub(-half)
+  end
+  if not text.valid(bytes) then -- characters cut in two, or another encoding
+    bytes = bytes:gsub("[\128-\255]+", function(run)
+      return text.valid(run) and run or "\u{FFFD}"
+    end)
+  end
+  return ("[%s]\n%s"):format(stream, (bytes:gsub("\n+$", "")))
+end
+
+-- How it ended, for the model: English, as all that models read.
+local function headline(job, r, status)
+  local ran = ("Python %s ran for %.1f s"):format(job.python.version, r.durationMs / 1000)
+  if status == "timed_out" then
+    return ("%s and was ended at its time limit (%d ms). Nothing was published."):format(ran, job.timeoutMs)
+  elseif status == "limit" then
+    return ("%s and was ended at a limit (analysis.limits.%s). Nothing was published.")
+      :format(ran, r.limit == "cpuMs" and "timeoutMs" or r.limit == "fileBytes" and "writeBytes" or r.limit)
+  elseif status == "lost" then
+    return ("%s and ended the process that watches over it. Nothing was published.%s")
+      :format(ran, r.left and " One of its processes may still be running." or "")
+  elseif status == "cancelled" then
+    return ran .. " and was stopped. Nothing was published."
+  elseif r.signal then
+    return ("%s and was ended by signal %d."):format(ran, r.signal)
+  end
+  return ("%s, exit status %d."):format(ran, r.code)
+end
+
+local function provenance(job, status)
+  local session, record = job.session, job.record
+  return {
+    executionId = job.id, title = job.title, partial = status ~= "succeeded" or nil,
+    model = session.run and session.run.model or session.model, runtime = record.runtime,
+    inputs = record.inputs, scriptSha256 = record.scriptSha256, createdAt = record.startedAt,
+  }
+end
+
+--- Publishes what the script left. The folder must still be what was made for it.
+---@return table? published  { artifacts, warnings }; nil, nil where there is nothing
+---@return string? message
+---@return string? id
+---@return table? fields
+local function publish(root, job, status)
+  local rel = path.join(job.id, "staging")
+  local stat = root:stat(rel)
+  if not stat or stat.type ~= "dir" then
+    return nil, words.t(job.session.locale, "python.no_output_folder"), "artifact_rejected"
+  end
+  if #(root:list(rel) or {}) == 0 then
+    return nil
+  end
+  local step = { executionId = job.id, title = job.title, folder = path.join(job.parent, rel) }
+  local allowed, reason = job.session:before("publish", step)
+  if not allowed then
+    return nil, reason, "permission_denied"
+  end
+  return job.session.artifacts:publish_folder(path.join(job.parent, rel), provenance(job, status))
+end
+
+local function finish(root, job, r)
+  local status = status_of(r)
+  write_logs(root, job, r)
+  local may_publish = not r.left and (status == "succeeded" or status == "failed" and job.publishOnError)
+  local published, message, id, fields
+  if may_publish then
+    published, message, id, fields = publish(root, job, status)
+  end
+  job.record.status = status
+  job.record.code, job.record.signal, job.record.limit = r.code, r.signal, r.limit
+  job.record.usage = r.usage
+  job.record.publication = message and { error = id, message = message, reason = fields and fields.reason } or nil
+  local lines = { headline(job, r, status) }
+  if r.ended > 0 then
+    lines[#lines + 1] = ("%d processes it had left running were ended."):format(r.ended)
+  end
+  if status == "failed" and not job.publishOnError then
+    lines[#lines + 1] = "Nothing was published."
+  elseif message then
+    lines[#lines + 1] = ("Nothing was published: %s"):format(message)
+  end
+  local artifacts = json.array {}
+  for _, art in ipairs(published and published.artifacts or {}) do
+    artifacts[#artifacts + 1] = art.id
+    lines[#lines + 1] = ("Published %s: %s (%s, %d bytes)%s"):format(art.id, art.fileName, art.kind, art.bytes,
+      status == "succeeded" and "" or ", marked Partial")
+  end
+  for _, warning in ipairs(published and published.warnings or {}) do
+    lines[#lines + 1] = "warning: " .. warning
+  end
+  job.record.artifacts = artifacts
+  lines[#lines + 1] = excerpt(r, "stdout")
+  lines[#lines + 1] = excerpt(r, "stderr")
+  return {
+    text = table.concat(lines, "\n"), artifacts = artifacts, executionId = job.id,
+    isError = (status ~= "succeeded" or message ~= nil) or nil,
+  }
+end
+
+--- Runs a job once. It is never run again by itself: job.json says "running" until it is over, and
+-- goes on saying so when this process dies.
+---@async
+---@param job alisio.Job
+---@param call? table     hears of progress
+---@param granted? table  the decision it runs by: { decision, source, sha256 }
+---@return table? result  { text, artifacts, executionId, isError? }
+---@return string? message
+---@return string? id
+---@return table? fields
+function M.run(job, call, granted)
+  local session = job.session
+  if granted and granted.sha256 and granted.sha256 ~= job.sha256 then
+    return nil, words.t(session.locale, "python.changed"), "permission_denied"
+  end
+  job.granted = granted
+  job.id = ids.new "exec"
+  job.parent = paths.session(session.runtime.state_dir, paths.workspace(session.cwd), session.id).jobs
+  local ok, message, id, fields = fs.mkdirs(job.parent)
+  if not ok then
+    return nil, message, id, fields
+  end
+  local root
+  root, message, id, fields = fs.open_root(job.parent)
+  if not root then
+    return nil, message, id, fields
+  end
+  local _ <close> = root
+  ok, message, id, fields = prepare(root, job)
+  if not ok then
+    root:remove(job.id)
+    return nil, message, id, fields
+  end
+  job.record.status = "cancelled" -- unless it comes to another end
+  local _ <close> = setmetatable({}, { __close = function()
+    job.record.endedAt = clock.now()
+    write_json(root, path.join(job.id, "job.json"), job.record)
+  end })
+  local r
+  r, message, id, fields = execute(job, call)
+  if not r then
+    job.record.status = "failed"
+    return nil, message, id, fields
+  end
+  return finish(root, job, r)
+end
+
+return M
