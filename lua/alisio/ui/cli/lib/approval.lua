@@ -124,6 +124,11 @@ local function foot(panel)
   return lines
 end
 
+--- Rows the panel may take; the last is the cursor's.
+local function rows_for(panel)
+  return panel.screen:height() - 1
+end
+
 local function numbered(panel, row)
   return panel.screen:paint(("%6s"):format(row[1]), "quiet") .. "  " .. row[2]
 end
@@ -131,7 +136,7 @@ end
 --- Draws the panel with the part of the script that fits, and says how much there is besides.
 local function draw(panel)
   local top, bottom = head(panel), foot(panel)
-  local room = panel.screen:height() - 1 - #top - #bottom
+  local room = rows_for(panel) - #top - #bottom
   local lines = top
   panel.window = math.max(LEAST_WINDOW, room)
   if #panel.rows > panel.window then
@@ -246,7 +251,7 @@ function M.ask(request, options)
     screen:clear()
   end })
   local fixed = #head(panel) + #foot(panel)
-  local paged = screen.live and screen:height() - 1 - fixed >= LEAST_WINDOW + 1
+  local paged = screen.live and rows_for(panel) - fixed >= LEAST_WINDOW + 1
   local redraw = paged and draw or function() end
   if not paged then
     print_all(panel)

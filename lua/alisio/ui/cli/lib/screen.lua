@@ -55,10 +55,16 @@ function Screen:paint(words, role)
   return self.err_color and self.term.style(words, role) or words
 end
 
+-- The lines are deleted, not cleared: what is cleared from the first cell of a screen on, some
+-- terminals keep in their history.
+local function delete(lines)
+  return lines > 0 and ("\27[%dM"):format(lines) or ""
+end
+
 --- Takes the live lines away.
 function Screen:clear()
   if self.live_lines > 0 then
-    self.term.werr(("\r\27[%dA\27[J"):format(self.live_lines))
+    self.term.werr(("\r\27[%dA"):format(self.live_lines) .. delete(self.live_lines))
     self.live_lines = 0
   end
 end
@@ -74,7 +80,7 @@ function Screen:draw(lines)
   for i, line in ipairs(lines) do
     out[i] = line .. "\27[K\n"
   end
-  self.term.werr(back .. table.concat(out) .. "\27[J")
+  self.term.werr(back .. delete(self.live_lines - #lines) .. table.concat(out))
   self.live_lines = #lines
 end
 
