@@ -219,16 +219,17 @@ end
 --- The Python recipe of the chart: it asks the dataset itself, so the drawing is of the data.
 local function recipe(plan, sheet, title, file, locale)
   local query = sql.grouped(plan, sheet.table) .. " LIMIT " .. (plan.bucket and MAX_GROUPS or math.min(plan.limit or BARS, BARS))
+  -- A JSON text is a Python text as well: std.json escapes nothing that Python reads otherwise.
   return table.concat({
-    "import json",
     "from alisio_runtime import datasets, output_dir, outputs, svg",
     "",
     "db = datasets.open(" .. json.encode(path.stem(sheet.file)) .. ")",
-    "rows = db.execute(json.loads(" .. json.encode(json.encode(query)) .. ")).fetchall()",
+    "rows = db.execute(" .. json.encode(query) .. ").fetchall()",
     "labels = [" .. json.encode(say.t(locale, "none")) .. " if row[0] is None else str(row[0]) for row in rows]",
-    "chart = svg.bar(labels, [row[1] for row in rows], title=json.loads(" .. json.encode(json.encode(title)) .. "))",
+    "values = [row[1] for row in rows]",
+    "chart = svg.bar(labels, values, title=" .. json.encode(title) .. ")",
     "(output_dir() / " .. json.encode(file) .. ").write_text(chart, encoding=\"utf-8\")",
-    "outputs.declare(" .. json.encode(file) .. ", title=json.loads(" .. json.encode(json.encode(title)) .. "))",
+    "outputs.declare(" .. json.encode(file) .. ", title=" .. json.encode(title) .. ")",
     "",
   }, "\n")
 end
