@@ -57,10 +57,9 @@ class Kill(Case):
     def setUp(self):
         super().setUp()
         self.random = random.Random(SEED)
-        self.state = self.env["ALISIO_STATE_HOME"]
 
     def check(self, killed, resume):
-        database = os.path.join(self.state, "sessions.sqlite")
+        database = os.path.join(self.env["ALISIO_STATE_HOME"], "sessions.sqlite")
         listed = {s["id"] for s in self.json("sessions", "list")["sessions"]}
         if killed.lines:
             session = killed.lines[0]["session"]
@@ -95,6 +94,8 @@ class Kill(Case):
             shutil.rmtree(self.dir)
             os.mkdir(self.dir)
             shutil.copy(SAMPLE, self.dir)
+            if number % 5 == 0:  # the first start, too, may be the one that is killed
+                self.env["ALISIO_STATE_HOME"] = os.path.join(self.top, f"state{number}")
             if number % 2:
                 when = {"seconds": self.random.uniform(0, whole_seconds)}
             else:

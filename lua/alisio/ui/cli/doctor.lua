@@ -1,4 +1,5 @@
 --- `alisio doctor`: what works on this machine, and what to do about what does not.
+local dataset = require "std.dataset"
 local fs = require "std.fs"
 local host = require "std.host"
 local json = require "std.json"
@@ -188,12 +189,32 @@ local function probe(ctx)
   return ctx.probed
 end
 
-function CHECKS.engine(ctx)
-  local engine, message = host.helper "engine"
-  if not engine then
-    return "fail", ctx:text(said.missing), message
+--- Reads two lines of CSV in a folder of its own, so that what is reported has been seen.
+local function try_engine(state_dir)
+  local dir, message, id, fields = fs.temp_dir(state_dir, "doctor-")
+  if not dir then
+    return nil, message, id, fields
   end
-  return "ok", engine
+  local _ <close> = setmetatable({}, { __close = function() fs.remove(dir) end })
+  local input, ok = path.join(dir, "check.csv")
+  ok, message, id, fields = fs.write(input, "n\n1\n")
+  if not ok then
+    return nil, message, id, fields
+  end
+  local engine <close> = dataset.open_engine { tmp = dir }
+  return engine:ingest { input = input, output = path.join(dir, "check.sqlite"), name = "check.csv" }
+end
+
+function CHECKS.engine(ctx)
+  local program, missing = host.helper "engine"
+  if not program then
+    return "fail", ctx:text(said.missing), missing
+  end
+  local ok, message, id, fields = try_engine(ctx.state_dir)
+  if not ok then
+    return "fail", program, select(2, failure(ctx, message, id, fields))
+  end
+  return "ok", program
 end
 
 function CHECKS.landlock(ctx)
