@@ -33,16 +33,34 @@ end
 local Bus = {}
 Bus.__index = Bus
 
+--- Answers those whose events will not be stored any more.
+local function abandon(items)
+  for i = #items, 1, -1 do
+    if items[i].done then
+      items[i].done:close()
+    end
+    items[i] = nil
+  end
+end
+
 --- Makes the bus of a session.
 ---@param store alisio.Store
 ---@param session string
 ---@param run string?
 ---@return alisio.Bus
 function M.bus(store, session, run)
-  return setmetatable({
-    store = store, session = session, run = run, listeners = {}, queue = {}, pending = {}, sent = {},
+  local self = setmetatable({
+    store = store, session = session, run = run, listeners = {}, queue = {}, batch = {}, pending = {}, sent = {},
     last_sent = -math.huge,
   }, Bus)
+  self.pump_end = setmetatable({}, { __close = function(_, err)
+    self.pump_task = nil
+    if err then -- memory, or a cancel from outside: nobody may be left waiting
+      abandon(self.batch)
+      abandon(self.queue)
+    end
+  end })
+  return self
 end
 
 --- Listens. fn is called with each event, in the bus's own task: it may wait, but not for something
@@ -161,9 +179,10 @@ end
 
 local function pump(self)
   self.pump_task = task.current()
+  local _ <close> = self.pump_end
   while #self.queue > 0 do
     local batch = self.queue
-    self.queue = {}
+    self.queue, self.batch = {}, batch
     local ok, err = pcall(keep, self, batch) -- when it raises, who waits is answered all the same
     for _, item in ipairs(batch) do
       if item.body and not ok then
@@ -173,10 +192,10 @@ local function pump(self)
       end
       if item.done then
         item.done:send(item.outcome)
+        item.done = nil
       end
     end
   end
-  self.pump_task = nil
 end
 
 function Bus:enqueue(item)
@@ -232,9 +251,14 @@ function Bus:emit(type_name, fields)
     self:enqueue(item)
     return true
   end
-  item.done = task.channel(1)
+  local done = task.channel(1)
+  item.done = done
   self:enqueue(item)
-  return table.unpack(item.done:receive(), 1, 4)
+  local outcome = done:receive()
+  if not outcome then
+    return nil, "the event was not stored", "internal"
+  end
+  return table.unpack(outcome, 1, 4)
 end
 
 --- Waits until all that was emitted so far is stored and told.

@@ -66,6 +66,20 @@ describe("bus", function()
     assert.matches('"output":[]', json.encode(stored), 1, true)
   end)
 
+  it("leaves nobody waiting when its own task ends early, and goes on with the next event", function()
+    for _ = 1, 25 do -- more than may go out in a second: it waits
+      bus:emit("message_delta", { text = "x", channel = "text" })
+      bus:release()
+    end
+    local first = task.spawn(log, "one")
+    task.sleep(20)
+    bus.pump_task:cancel()
+    assert.same({ true, nil, "the event was not stored", "internal" }, { task.timeout(1000, function()
+      return first:wait()
+    end) })
+    assert.equal("number", type(log "three"))
+  end)
+
   it("keeps the order of seq across tasks and for every listener", function()
     local second = {}
     bus:on(function(event)
