@@ -143,6 +143,8 @@ int embed_ask(alisio_host *h, const embed_question *q)
         rc = strcmp(h->detail, "not enough memory") == 0 ? ALISIO_ENOMEM : ALISIO_ESCRIPT;
     } else if (lua_toboolean(L, -3)) {
         rc = ALISIO_OK;
+        if (q->task)
+            *q->task = *(al_task **)lua_touserdata(L, -2);
     } else {
         rc = embed_fail(h, error_of(lua_tostring(L, -1)), lua_tostring(L, -2));
     }
@@ -150,13 +152,21 @@ int embed_ask(alisio_host *h, const embed_question *q)
     return rc;
 }
 
-/* ---- events ---- */
+/* ---- events and turns ---- */
 
 typedef struct event_item {
     embed_item item;
     alisio_event event;
     char json[];
 } event_item;
+
+struct embed_turn {
+    alisio_host *host;
+    uint64_t id, session;
+    al_task *task;   /* alive while it is not over */
+    event_item *end; /* for when not even the last event can be made */
+    embed_turn *prev, *next;
+};
 
 static void run_event(alisio_host *h, embed_item *item)
 {
@@ -166,29 +176,81 @@ static void run_event(alisio_host *h, embed_item *item)
     free(e);
 }
 
+static event_item *event_new(const alisio_event *event, const char *json, size_t len)
+{
+    event_item *e = al_mem_zero(sizeof *e + len + 1);
+
+    if (!e)
+        return NULL;
+    memcpy(e->json, json, len);
+    e->event = *event;
+    e->event.size = sizeof e->event;
+    e->event.json = e->json;
+    e->event.json_len = len;
+    e->item.run = run_event;
+    return e;
+}
+
+static embed_turn *turn_of(alisio_host *h, uint64_t id, uint64_t session)
+{
+    embed_turn *t = h->turns;
+
+    while (t && t->id != id && t->session != session)
+        t = t->next;
+    return t;
+}
+
+/* The session is free for another turn. */
+static void turn_free(embed_turn *t)
+{
+    alisio_host *h = t->host;
+
+    if (t->prev)
+        t->prev->next = t->next;
+    else
+        h->turns = t->next;
+    if (t->next)
+        t->next->prev = t->prev;
+    al_host_expected(h->core);
+    free(t->end);
+    free(t);
+}
+
+/* Its task is over. When that was for want of memory, the last event is still to come. */
+static void turn_over(void *data)
+{
+    alisio_host *h = data;
+
+    for (embed_turn *t = h->turns, *next; t; t = next) {
+        next = t->next;
+        if (!al_task_over(t->task))
+            continue;
+        embed_put(h, &t->end->item);
+        t->end = NULL;
+        turn_free(t);
+    }
+}
+
 static int l_emit(lua_State *L) /* emit(kind, session, turn, request, error id or nil, json) */
 {
     alisio_host *h = lua_touserdata(L, lua_upvalueindex(1));
     size_t len;
     const char *json = luaL_checklstring(L, 6, &len);
-    alisio_event event = { .size = sizeof event,
-                           .kind = (int32_t)luaL_checkinteger(L, 1),
+    alisio_event event = { .kind = (int32_t)luaL_checkinteger(L, 1),
                            .session = (uint64_t)luaL_checkinteger(L, 2),
                            .turn = (uint64_t)luaL_checkinteger(L, 3),
                            .request = (uint64_t)luaL_checkinteger(L, 4) };
 
     event.error = lua_isnoneornil(L, 5) ? ALISIO_OK : error_of(luaL_checkstring(L, 5));
-    event_item *e = al_mem_zero(sizeof *e + len + 1);
+    embed_turn *turn = event.turn ? turn_of(h, event.turn, 0) : NULL;
+    if (event.turn && !turn) /* it has had its last event */
+        return 0;
+    event_item *e = event_new(&event, json, len);
     if (!e)
         return luaL_error(L, "not enough memory");
-    memcpy(e->json, json, len);
-    e->event = event;
-    e->event.json = e->json;
-    e->event.json_len = len;
-    e->item.run = run_event;
-    if (event.kind == ALISIO_EV_TURN_END)
-        al_host_expected(h->core);
     embed_put(h, &e->item);
+    if (event.kind == ALISIO_EV_TURN_END)
+        turn_free(turn);
     return 0;
 }
 
@@ -413,25 +475,62 @@ int alisio_session_close(alisio_host *h, uint64_t session)
     return embed_ask(h, &(embed_question){ .function = "close", .numbers = { session } });
 }
 
+static embed_turn *turn_new(alisio_host *h, uint64_t session)
+{
+    static const char json[] =
+        "{\"v\":1,\"type\":\"run_completed\",\"status\":\"failed\",\"usage\":{},"
+        "\"durationMs\":0,\"error\":{\"code\":\"internal\","
+        "\"message\":\"not enough memory\"}}";
+    embed_turn *t = al_mem_zero(sizeof *t);
+    alisio_event end = { .kind = ALISIO_EV_TURN_END, .error = ALISIO_ESCRIPT, .session = session };
+
+    if (!t)
+        return NULL;
+    end.turn = t->id = ++h->last_id;
+    t->session = session;
+    t->host = h;
+    t->end = event_new(&end, json, sizeof json - 1);
+    if (!t->end) {
+        free(t);
+        return NULL;
+    }
+    t->next = h->turns;
+    if (h->turns)
+        h->turns->prev = t;
+    h->turns = t;
+    al_host_expect(h->core); /* until its last event */
+    return t;
+}
+
 int alisio_prompt(alisio_host *h, uint64_t session, const char *text, size_t len, uint64_t *turn)
 {
     if (!h || session == 0 || !text || !turn)
         return ALISIO_EINVAL;
-    uint64_t id = ++h->last_id;
-    int rc = embed_ask(
-        h, &(embed_question){
-               .function = "prompt", .bytes = text, .size = len, .numbers = { session, id } });
-    if (rc == ALISIO_OK) {
-        al_host_expect(h->core); /* until its end was emitted */
-        *turn = id;
+    if (turn_of(h, 0, session))
+        return embed_fail(h, ALISIO_EBUSY, "a turn is running in this session");
+    embed_turn *t = turn_new(h, session);
+    if (!t)
+        return embed_fail(h, ALISIO_ENOMEM, "not enough memory");
+    int rc = embed_ask(h, &(embed_question){ .function = "prompt",
+                                             .bytes = text,
+                                             .size = len,
+                                             .numbers = { session, t->id },
+                                             .task = &t->task });
+    if (rc != ALISIO_OK) {
+        turn_free(t);
+        return rc;
     }
-    return rc;
+    al_task_watch(t->task, turn_over, h);
+    *turn = t->id;
+    return ALISIO_OK;
 }
 
 int alisio_cancel(alisio_host *h, uint64_t turn)
 {
     if (!h || turn == 0)
         return ALISIO_EINVAL;
+    if (!turn_of(h, turn, 0))
+        return embed_fail(h, ALISIO_ENOTFOUND, "there is no such turn, or it has ended");
     return embed_ask(h, &(embed_question){ .function = "cancel", .numbers = { turn } });
 }
 

@@ -2,6 +2,7 @@
  * one turn may have added some, for which the loop's own descriptor would not become readable yet;
  * so a loop that is driven from outside is turned until there are none. */
 #include "core/drive.h"
+#include "core/host.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <unistd.h>
@@ -22,20 +23,24 @@ static bool has_new_watchers(const uv_loop_t *loop)
     return ring[0] != (const void *)ring;
 }
 
-int al_drive_timeout(const uv_loop_t *loop)
+int al_drive_timeout(al_host *host)
 {
+    const uv_loop_t *loop = al_host_loop(host);
+
     if (has_new_watchers(loop))
         return 0;
     return uv_loop_alive(loop) ? uv_backend_timeout(loop) : -1;
 }
 
-int al_drive(uv_loop_t *loop)
+int al_drive(al_host *host)
 {
     int timeout = 0;
 
     for (int i = 0; i < MOST_TURNS && timeout == 0; i++) {
-        uv_run(loop, UV_RUN_NOWAIT);
-        timeout = al_drive_timeout(loop);
+        al_host_expect(host); /* a loop that is not alive would not look at its descriptors */
+        uv_run(al_host_loop(host), UV_RUN_NOWAIT);
+        al_host_expected(host);
+        timeout = al_drive_timeout(host);
     }
     return timeout;
 }
@@ -48,12 +53,12 @@ static int add_fd(int epoll, int fd)
     return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-int al_drive_fd_open(al_drive_fd *d, uv_loop_t *loop)
+int al_drive_fd_open(al_drive_fd *d, al_host *host)
 {
     d->fd = epoll_create1(EPOLL_CLOEXEC);
     d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (d->fd >= 0 && d->timer_fd >= 0 && add_fd(d->fd, d->timer_fd) == 0 &&
-        add_fd(d->fd, uv_backend_fd(loop)) == 0)
+        add_fd(d->fd, uv_backend_fd(al_host_loop(host))) == 0)
         return 0;
     int rc = -errno;
     al_drive_fd_close(d);
@@ -78,9 +83,9 @@ void al_drive_fd_close(al_drive_fd *d)
     d->fd = d->timer_fd = -1;
 }
 #else
-int al_drive_fd_open(al_drive_fd *d, uv_loop_t *loop)
+int al_drive_fd_open(al_drive_fd *d, al_host *host)
 {
-    d->fd = uv_backend_fd(loop);
+    d->fd = uv_backend_fd(al_host_loop(host));
     d->timer_fd = -1;
     return 0;
 }

@@ -13,6 +13,7 @@
 
 typedef struct embed_item embed_item;
 typedef struct embed_tool embed_tool;
+typedef struct embed_turn embed_turn;
 
 struct embed_item {
     embed_item *next;
@@ -28,6 +29,7 @@ struct alisio_host {
     atomic_bool stop;
     uint64_t last_id;
     embed_tool *tools;
+    embed_turn *turns;         /* that run */
     struct alisio_call *calls; /* that run, or wait to */
     void (*on_event)(alisio_host *host, const alisio_event *event, void *data);
     void *on_event_data;
@@ -60,6 +62,7 @@ typedef struct embed_question {
     size_t size;
     uint64_t numbers[2]; /* 0: none */
     embed_tool *tool;    /* NULL: none; arrives as a function */
+    al_task **task;      /* NULL, or where the task that it answers with goes */
     bool waits;          /* runs as a task, and the loop until it is over */
 } embed_question;
 

@@ -66,7 +66,7 @@ static void arm_outer(alisio_host *h, int timeout)
 
 static void drive(alisio_host *h)
 {
-    int timeout = al_drive(inner(h));
+    int timeout = al_drive(h->core);
 
     if (h->ending)
         embed_tools_detach(h);
@@ -75,7 +75,7 @@ static void drive(alisio_host *h)
         embed_loop_close(h);
         return;
     }
-    timeout = h->first ? 0 : al_drive_timeout(inner(h));
+    timeout = h->first ? 0 : al_drive_timeout(h->core);
     arm_outer(h, timeout);
 }
 
@@ -175,13 +175,13 @@ int alisio_run(alisio_host *h, int timeout_ms)
         rc = run_for(h, timeout_ms);
     else if (timeout_ms < 0)
         run_turns(h, &never);
-    al_drive(inner(h));
+    al_drive(h->core);
     embed_flush(h);
     h->running = false;
     if (rc != ALISIO_OK)
         return rc;
     if (h->fd.fd >= 0)
-        al_drive_fd_arm(&h->fd, h->first ? 0 : al_drive_timeout(inner(h)));
+        al_drive_fd_arm(&h->fd, h->first ? 0 : al_drive_timeout(h->core));
     return uv_loop_alive(inner(h)) || h->first;
 }
 
@@ -193,7 +193,7 @@ int alisio_fd(const alisio_host *host)
         return ALISIO_EINVAL;
     if (h->outer)
         return embed_fail(h, ALISIO_EINVAL, "the loop is borrowed: it has its own descriptor");
-    if (h->fd.fd < 0 && al_drive_fd_open(&h->fd, inner(h)) != 0)
+    if (h->fd.fd < 0 && al_drive_fd_open(&h->fd, h->core) != 0)
         return embed_fail(h, ALISIO_EIO, "no descriptor to poll can be made");
     embed_touch(h);
     return h->fd.fd;

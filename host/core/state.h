@@ -45,7 +45,9 @@ void al_task_cancel_all(al_host *host);
 void al_task_end(al_host *host); /* closes its handles */
 bool al_task_over(const al_task *task);
 void al_task_stop_after(al_task *task); /* uv_stop when it is over */
-void al_task_deadlock(al_task *task);   /* its wait raises */
+/* fn(data) is called when the task is over, outside of Lua; one a task. */
+void al_task_watch(al_task *task, void (*fn)(void *data), void *data);
+void al_task_deadlock(al_task *task); /* its wait raises */
 /* [message] → [message and where the task at index, which is over, failed]; may raise */
 void al_task_traceback(lua_State *L, int index);
 /* post.c */

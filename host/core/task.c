@@ -40,15 +40,17 @@ struct al_task {
     lua_State *co; /* lives in the userdata; NULL once that was collected */
     al_op *op;     /* what it waits for */
     task_state state;
-    wake_kind wake;       /* how the wait ended */
-    int nvalues;          /* on top of co: arguments of the next resume, or the results when over */
-    int refs;             /* its userdata, its operations, its place in the queue */
-    int raises;           /* "cancelled" raised again */
-    uint64_t deadline;    /* of a cancelled task, ms of the loop; 0 before it was told */
-    bool cancelled;       /* asked to end */
-    bool late;            /* its deadline has passed, or is among the late */
-    bool failed;          /* over, with an error */
-    const char *why;      /* that error when it is a fixed text, not on top of co */
+    wake_kind wake;    /* how the wait ended */
+    int nvalues;       /* on top of co: arguments of the next resume, or the results when over */
+    int refs;          /* its userdata, its operations, its place in the queue */
+    int raises;        /* "cancelled" raised again */
+    uint64_t deadline; /* of a cancelled task, ms of the loop; 0 before it was told */
+    bool cancelled;    /* asked to end */
+    bool late;         /* its deadline has passed, or is among the late */
+    bool failed;       /* over, with an error */
+    const char *why;   /* that error when it is a fixed text, not on top of co */
+    void (*over)(void *data); /* who watches for the end */
+    void *over_data;
     bool stops_loop;      /* uv_stop when it is over */
     bool heard;           /* somebody has waited for it */
     al_waiting *waiters;  /* for its end */
@@ -187,6 +189,8 @@ static void finish(al_task *t, bool failed, int nvalues, const char *why)
     }
     if (failed && !t->heard && !t->cancelled)
         h->unheard = true;
+    if (t->over)
+        t->over(t->over_data);
     if (t->stops_loop)
         uv_stop(&h->loop);
     lua_rawgetp(h->L, LUA_REGISTRYINDEX, (void *)&h->tasks); /* [tasks] */
@@ -654,6 +658,12 @@ al_task *al_task_spawn(lua_State *L, int nargs) /* [fn, arguments…] → [task]
 bool al_task_over(const al_task *t)
 {
     return t->state == TASK_OVER;
+}
+
+void al_task_watch(al_task *t, void (*fn)(void *data), void *data)
+{
+    t->over = fn;
+    t->over_data = data;
 }
 
 void al_task_deadlock(al_task *t)

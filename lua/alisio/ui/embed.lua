@@ -25,8 +25,9 @@ local OTHER = 7
 local levels = { error = 1, warn = 2, info = 3, debug = 4 }
 
 local runtime
-local sessions = {} -- number → { number, session, turn?, closing?, locked = why? }
-local turns = {} -- number → { number, entry, task, questions by requestId, began = ms?, cancelled? }
+-- number → { number, session, closing?, locked = why?, turn = the last one, or false }
+-- A turn is { number, entry, task, questions by requestId, began = ms?, cancelled?, ended? }.
+local sessions = {}
 local questions = {} -- number → { number, options, answers = channel, answered? }
 
 local function emit(event, session, turn, request, err)
@@ -114,7 +115,7 @@ local function open(cwd, resume_id, number, read_only)
     return nil, message, id
   end
   config:adopt_setup(runtime.config)
-  local entry = { number = number }
+  local entry = { number = number, turn = false }
   entry.session, message, id = require("alisio.agent.session").open {
     runtime = setmetatable({ config = config, cwd = cwd }, { __index = runtime }),
     kind = "embed",
@@ -180,7 +181,7 @@ end
 
 -- Ends a turn, once: the session is free again when its last event is heard.
 local function finish(turn, last)
-  turn.entry.turn, turns[turn.number] = nil, nil
+  turn.ended = true
   for _, question in pairs(turn.questions) do
     questions[question.number] = nil
   end
@@ -221,7 +222,7 @@ end
 ---@param number integer of the session
 ---@param turn_number integer
 ---@return true? ok
----@return string? message
+---@return string|std.Task message or the task that runs the turn
 ---@return string? id
 function M.prompt(text, number, turn_number)
   local entry = sessions[number]
@@ -229,13 +230,11 @@ function M.prompt(text, number, turn_number)
     return nil, "there is no such session", "not_found"
   elseif entry.locked then
     return nil, entry.locked, "session_locked"
-  elseif entry.turn then
-    return nil, "a turn is running in this session", "busy"
   end
-  local turn = { number = turn_number, entry = entry, questions = {} }
+  local turn = { number = turn_number, entry = entry, task = false, ended = false, questions = {} }
   turn.task = task.spawn(run_turn, turn, text)
-  entry.turn, turns[turn_number] = turn, turn
-  return true
+  entry.turn = turn
+  return true, turn.task
 end
 
 local function cancel(turn)
@@ -254,12 +253,13 @@ end
 ---@return string? message
 ---@return string? id
 function M.cancel(number)
-  local turn = turns[number]
-  if not turn then
-    return nil, "there is no such turn, or it has ended", "not_found"
+  for _, entry in pairs(sessions) do
+    if entry.turn and entry.turn.number == number and not entry.turn.ended then
+      cancel(entry.turn)
+      return true
+    end
   end
-  cancel(turn)
-  return true
+  return nil, "there is no such turn, or it has ended", "not_found"
 end
 
 --- Closes a session, after its turn, which is cancelled.
@@ -274,9 +274,10 @@ function M.close(number)
   end
   entry.closing = true
   task.spawn(function()
-    if entry.turn then
-      cancel(entry.turn)
-      entry.turn.task:wait()
+    local turn = entry.turn
+    if turn and not turn.ended then
+      cancel(turn)
+      turn.task:wait()
     end
     sessions[number] = nil
     if entry.session then
@@ -307,10 +308,11 @@ end
 --- The host ends: every turn is cancelled, and has its last event.
 ---@return true ok
 function M.shutdown()
-  for _, turn in pairs(turns) do
-    if turn.began then
+  for _, entry in pairs(sessions) do
+    local turn = entry.turn
+    if turn and turn.began then
       cancel(turn)
-    else
+    elseif turn then
       turn.began = clock.monotonic()
       finish(turn, ending(turn, "cancelled"))
     end

@@ -295,10 +295,10 @@ end
 function Channel:close()
   self.closed = true
   while wake_first(self.receivers) do end
-  for _, sender in ipairs(self.senders) do
-    sender.waiter:wake(nil, "the channel is closed", "closed")
+  for i = #self.senders, 1, -1 do
+    self.senders[i].waiter:wake(nil, "the channel is closed", "closed")
+    self.senders[i] = nil
   end
-  self.senders = {}
 end
 
 return M
