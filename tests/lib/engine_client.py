@@ -25,6 +25,8 @@ class Gone(Exception):
 
 
 class Engine:
+    path = ENGINE
+
     def __init__(self, tmp=None, before=None):
         self.tmp = tmp or tempfile.mkdtemp(prefix="engine-tmp-")
         self.sock, theirs = socket.socketpair()
