@@ -175,6 +175,13 @@ local function ingest(self, file, shown, size, overrides, key, on_progress)
   return record
 end
 
+local function open_file(opened, file)
+  if opened then
+    return opened
+  end
+  return fs.open(file)
+end
+
 --- Makes a dataset of a file, or finds the one that was made of the same content before.
 ---@async
 ---@param file string     path, from the session's folder when it is relative
@@ -192,14 +199,11 @@ function Data:open(file, overrides, on_progress, opened)
     end
   end
   local shown = path.absolute(file, self.session.cwd)
-  local handle, err, id, fields = opened, nil, nil, nil
+  local handle, err, id, fields = open_file(opened, shown)
   if not handle then
-    handle, err, id, fields = fs.open(shown)
-    if not handle then
-      return nil, err, id, fields
-    end
+    return nil, err, id, fields
   end
-  local _ <close> = handle ~= opened and handle or nil
+  local _ <close> = not opened and handle or nil
   local stat = handle:stat()
   if stat.type ~= "file" then
     return nil, shown .. ": is not a regular file", "io_error", { object = shown, detail = "is not a regular file" }

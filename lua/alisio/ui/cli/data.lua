@@ -142,7 +142,8 @@ local function inspect(ctx, args)
   ctx:out(ctx:text(said.head, { file = show(described.file), kind = described.format, rows = rows, id = described.id })
     .. (described.reused and ctx:text(said.reused) or "") .. "\n")
   for _, sheet in ipairs(described.sheets) do
-    ctx:out("\n" .. ctx:text(said.sheet, { table = sheet.table, name = show(sheet.name), rows = words.number(ctx.locale, sheet.rows) }) .. "\n")
+    fields = { table = sheet.table, name = show(sheet.name), rows = words.number(ctx.locale, sheet.rows) }
+    ctx:out("\n" .. ctx:text(said.sheet, fields) .. "\n")
     print_sheet(ctx, sheet)
   end
   for _, note in ipairs(described.notes) do

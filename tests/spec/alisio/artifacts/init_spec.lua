@@ -136,6 +136,8 @@ describe("alisio.artifacts", function()
       shell "rm l; touch b"
       published, err, id, fields = few:publish_folder(out)
       assert.is_nil(published)
+      assert.is_truthy(err)
+      assert.equal("artifact_rejected", id)
       assert.equal("maxFiles", fields.reason)
       assert.equal(1, fields.limit)
       assert.same({}, folders())
