@@ -339,10 +339,13 @@ static int l_finish(lua_State *L) /* parser:finish() -> event that stood unfinis
 
     if (rc < 0)
         return al_fail(L, &err);
-    if (rc == 1)
-        push_event(L, p);
-    else
+    if (rc == 0) {
         lua_pushnil(L);
+        return 1;
+    }
+    push_event(L, p);
+    lua_pushboolean(L, 1);
+    lua_setfield(L, -2, "unfinished");
     return 1;
 }
 

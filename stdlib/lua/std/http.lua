@@ -197,6 +197,7 @@ Stream.__close = Stream.close
 ---@field data string
 ---@field id string     the last id the server gave, "" before one
 ---@field retry? integer ms
+---@field unfinished? boolean  the stream ended before the event did
 ---@class std.http.Events: std.http.Stream
 local Events = setmetatable({}, { __index = Stream })
 Events.__index = Events

@@ -127,7 +127,7 @@ describe("std.http", function()
     assert.same({
       { event = "a", id = "1", data = "x\ny" },
       { event = "message", id = "1", data = "z", retry = 5 },
-      { event = "message", id = "1", data = "cut" },
+      { event = "message", id = "1", data = "cut", unfinished = true },
     }, events)
     assert.is_nil(stream:next())
   end)

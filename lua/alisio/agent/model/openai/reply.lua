@@ -173,7 +173,9 @@ function Reply:event(event)
     return true
   end
   local chunk, err = json.decode(data)
-  if type(chunk) ~= "table" then
+  if type(chunk) ~= "table" and event.unfinished then
+    return true -- cut in the middle: the end of the stream says so
+  elseif type(chunk) ~= "table" then
     return failure("garbage", { detail = err or data:sub(1, 100) })
   elseif event.event == "error" and not chunk.error then
     return failure("server", M.problem(chunk, 200))
