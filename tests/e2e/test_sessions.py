@@ -71,6 +71,11 @@ class Sessions(Case):
         failed = self.alisio("sessions", "show", "ses_x", status=1, LC_ALL="es_ES.UTF-8")
         self.assertIn("No hay una sesión ses_x", failed.stderr)
 
+    def test_names_cannot_act_on_the_terminal(self):
+        failed = self.alisio("sessions", "show", "ses\x1b[31m", status=1)
+        self.assertIn("ses\\u001b[31m", failed.stderr)
+        self.assertNotIn("\x1b", failed.stderr)
+
     def test_files_are_private_under_any_umask(self):
         old = os.umask(0)
         try:

@@ -196,7 +196,8 @@ local function try_engine(state_dir)
     return nil, message, id, fields
   end
   local _ <close> = setmetatable({}, { __close = function() fs.remove(dir) end })
-  local input, ok = path.join(dir, "check.csv")
+  local input = path.join(dir, "check.csv")
+  local ok
   ok, message, id, fields = fs.write(input, "n\n1\n")
   if not ok then
     return nil, message, id, fields

@@ -207,7 +207,8 @@ function M.report(as_json, message, id, fields)
     err.code, err.message = id, message
     term.write(json.encode { error = err } .. "\n")
   else
-    term.werr("alisio: " .. message .. "\n")
+    -- A name in it may be one that a file, a model or a server chose.
+    term.werr("alisio: " .. require("std.text").visible(message, true) .. "\n")
   end
 end
 

@@ -181,7 +181,7 @@ end
 ---@param fields? table
 function Context:say(what, fields)
   if not self.quiet then
-    term.werr(self:text(what, fields) .. "\n")
+    term.werr(require("std.text").visible(self:text(what, fields), true) .. "\n")
   end
 end
 
