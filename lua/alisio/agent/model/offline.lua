@@ -238,13 +238,13 @@ end
 local function remarks(sheet, locale)
   local out = {}
   for _, column in ipairs(sheet.columns) do
-    if (column.nulls or 0) > 0 then
-      out[#out + 1] = "- " .. say.t(locale, "empty_cells", {
-        c = say.cell(capital(label(column))), n = say.number(column.nulls, locale), p = say.percent(column.nulls / sheet.rows, locale),
-      })
+    local name, nulls, texts = say.cell(capital(label(column))), column.nulls or 0, column.textFallbacks or 0
+    if nulls > 0 then
+      local share = say.percent(nulls / sheet.rows, locale)
+      out[#out + 1] = "- " .. say.t(locale, "empty_cells", { c = name, n = say.number(nulls, locale), p = share })
     end
-    if columns.is_number(column) and (column.textFallbacks or 0) > 0 then
-      out[#out + 1] = "- " .. say.t(locale, "as_text", { c = say.cell(capital(label(column))), n = say.number(column.textFallbacks, locale) })
+    if columns.is_number(column) and texts > 0 then
+      out[#out + 1] = "- " .. say.t(locale, "as_text", { c = name, n = say.number(texts, locale) })
     end
   end
   return out
