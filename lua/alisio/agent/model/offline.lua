@@ -454,7 +454,10 @@ local function draw(talk, sheet, plan, locale)
   local drawn = call("python_run", {
     title = title, inputs = json.array { { datasetId = sheet.id } }, code = recipe(plan, sheet, title, file, locale),
   })
-  return drawn.status == "ok" and say.t(locale, "chart_made", { file = file }) or drawn.text
+  if drawn.status == "ok" then
+    return say.t(locale, "chart_made", { file = file })
+  end
+  return say.t(locale, "no_chart", { why = (drawn.text:gsub("^[%l_]+: ", "")) })
 end
 
 --- The rules. Runs as a coroutine: `ask` yields.

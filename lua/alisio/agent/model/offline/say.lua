@@ -17,6 +17,7 @@ local phrases = {
     columns = "Columns", column = "Column", kind = "Type", empty = "Empty", different = "Different", range = "Range",
     offline = "Answered by the built-in offline rules: no model, no account, no network.",
     report_made = "The report is in {file}.", chart_made = "The chart is in {file}.",
+    no_chart = "No chart was drawn. {why}",
     no_python_tool = "No chart was drawn: Python was not offered in this run. Allow it with --allow-analysis; "
       .. "the figures are above.",
     failed = "{tool} failed: {why}", no_table = "There is no table in this folder. Put a CSV or TSV file here, or name one with its path.",
@@ -47,6 +48,7 @@ For anything else, name a model: run "alisio setup" and see its models section.]
     columns = "Columnas", column = "Columna", kind = "Tipo", empty = "Vacías", different = "Distintos", range = "Rango",
     offline = "Respuesta de las reglas sin conexión incluidas: sin modelo, sin cuenta y sin red.",
     report_made = "El informe está en {file}.", chart_made = "El gráfico está en {file}.",
+    no_chart = "No se dibujó el gráfico. {why}",
     no_python_tool = "No se dibujó el gráfico: Python no se ofreció en esta ejecución. Permítalo con --allow-analysis; "
       .. "las cifras están arriba.",
     failed = "{tool} falló: {why}",
