@@ -214,8 +214,9 @@ function M.stream(request, emit)
       result, message, id, fields = attempt:run()
     end
     return result, message, id, fields
-  end, function(ms, message)
-    emit { type = "log", level = "info", text = words.t(attempt.locale, "model.again", { ms = ms, message = message }) }
+  end, function(ms, fields)
+    local again = { object = fields.object, detail = fields.detail, ms = ms }
+    emit { type = "log", level = "warn", text = words.t(attempt.locale, "model.again", again) }
   end)
 end
 

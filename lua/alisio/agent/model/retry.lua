@@ -58,7 +58,7 @@ end
 ---@async
 ---@param attempt fun(): any, string?, string?, table?  what it returns is returned; a failure with
 ---   `retry = true` in its fields is tried again, after `retryAfterMs` of them where that is given
----@param on_wait? fun(ms: integer, message: string)     hears of every wait before it begins
+---@param on_wait? fun(ms: integer, fields: table)     hears of every wait before it begins
 ---@return any ...
 function M.run(attempt, on_wait)
   for n = 1, M.ATTEMPTS do
@@ -71,7 +71,7 @@ function M.run(attempt, on_wait)
     backoff = backoff - backoff * clock.random(1):byte() // 1024
     local ms = fields.retryAfterMs or math.min(backoff, M.MOST_MS)
     if on_wait then
-      on_wait(ms, results[2])
+      on_wait(ms, fields)
     end
     task.sleep(ms)
   end

@@ -121,7 +121,7 @@ return {
   ["recover.run"] = "The program ended before this run did.",
 
   ["model.no_key"] = "there is no key: set {variable}, or write {\"{name}\": \"…\"} into credentials.json beside config.json (mode 0600), or set auth to none",
-  ["model.again"] = "{message} Trying again in {ms:duration}.",
+  ["model.again"] = "{object}: {detail}. Trying again in {ms:duration}.",
   ["agent.busy"] = "A run of this session is still going on.",
   ["agent.empty_reply"] = "{model} answered nothing, neither words nor a call. Try again, or use another model.",
 

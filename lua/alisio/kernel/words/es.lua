@@ -121,7 +121,7 @@ return {
   ["recover.run"] = "El programa terminó antes que esta ejecución.",
 
   ["model.no_key"] = "no hay clave: defina {variable}, o escriba {\"{name}\": \"…\"} en credentials.json junto a config.json (modo 0600), o ponga auth en none",
-  ["model.again"] = "{message} Se intenta otra vez en {ms:duration}.",
+  ["model.again"] = "{object}: {detail}. Se intenta otra vez en {ms:duration}.",
   ["agent.busy"] = "Una ejecución de esta sesión sigue en marcha.",
   ["agent.empty_reply"] = "{model} no respondió nada, ni palabras ni una llamada. Inténtelo otra vez o use otro modelo.",
 

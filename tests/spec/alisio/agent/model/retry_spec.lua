@@ -62,12 +62,12 @@ describe("retry.run", function()
 
   it("repeats what may be repeated, and says so before", function()
     local waits = {}
-    local answer, n = retry.run(failing(2, { retry = true }), function(ms, message)
-      waits[#waits + 1] = { ms, message }
+    local answer, n = retry.run(failing(2, { retry = true, detail = "no" }), function(ms, fields)
+      waits[#waits + 1] = { ms, fields.detail }
     end)
     assert.equal("yes", answer)
     assert.equal(3, n)
-    assert.same({ { 1, "no 1" }, { 2, "no 2" } }, waits)
+    assert.same({ { 1, "no" }, { 2, "no" } }, waits)
   end)
 
   it("waits as long as the server asks", function()
