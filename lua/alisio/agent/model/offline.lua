@@ -397,7 +397,7 @@ local function summarize(talk, wish, sheet)
     fileName = wish.report, title = say.t(locale, "summary", { name = say.title(path.stem(sheet.file)) }), text = words,
   })
   if made.status ~= "ok" then
-    return failed(locale, "artifact_create", made.text)
+    return failed(locale, "artifact_create", made.text) .. "\n\n" .. words -- what was found out is not lost
   end
   local line = {
     say.t(locale, "report_made", { file = wish.report }), say.t(locale, "rows") .. ": " .. say.number(figures[1], locale) .. ".",

@@ -230,6 +230,20 @@ describe("the offline model", function()
     assert.equal("ds_0abc", script.inputs[1].datasetId)
   end)
 
+  it("gives the report itself when it cannot be published, and says why there is no chart", function()
+    local tools = folder "a.csv  5 bytes"
+    tools.artifact_create = function()
+      return { status = "error", text = "no_space: the disk is full" }
+    end
+    tools.python_run = function()
+      return { status = "error", text = "python_missing: install Python" }
+    end
+    local text = converse("Summarize a.csv into out.md and a bar chart", tools)
+    assert.matches("the disk is full", text, 1, true)
+    assert.matches("| Ona | 10.50 |", text, 1, true)
+    assert.matches("No chart was drawn. install Python", text, 1, true)
+  end)
+
   it("says what it can do to anything else", function()
     local text, calls = converse("tell me a joke", folder "a.csv  5 bytes")
     assert.equal(0, #calls)
