@@ -3,6 +3,7 @@
 
 KILLS sets how many times each program is killed (25; `make soak` takes 200 and more), SEED repeats a
 run."""
+import hashlib
 import json
 import os
 import random
@@ -59,6 +60,7 @@ class Kill(Case):
         self.random = random.Random(SEED)
 
     def check(self, killed, resume):
+        self.check_nothing_runs()
         database = os.path.join(self.env["ALISIO_STATE_HOME"], "sessions.sqlite")
         listed = {s["id"] for s in self.json("sessions", "list")["sessions"]}
         if killed.lines:
@@ -68,11 +70,45 @@ class Kill(Case):
             self.assertEqual([e["seq"] for e in stored], list(range(1, len(stored) + 1)))
             for event in killed.durable():
                 self.assertEqual(event, stored[event["seq"] - 1])
+            self.check_files(stored)
             if resume:
                 self.resume(session, stored)
-        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
-            self.assertEqual(db.execute("PRAGMA integrity_check").fetchone(), ("ok",))
+        self.check_database(database)
+
+    def check_files(self, events):
+        """What an event says is there is there, whole."""
+        for event in events:
+            if event["type"] == "artifact_published" and event["artifact"].get("path"):
+                with open(event["artifact"]["path"], "rb") as f:
+                    self.assertEqual(hashlib.sha256(f.read()).hexdigest(), event["artifact"]["sha256"])
+            elif event["type"] == "dataset_ready":
+                self.check_database(event["dataset"]["path"])
+
+    def check_database(self, path):
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        self.assertEqual(db.execute("PRAGMA integrity_check").fetchone(), ("ok",))
         db.close()
+
+    def check_nothing_runs(self):
+        """A script of a program that was killed ends with it."""
+        deadline = time.monotonic() + 5
+        while left := self.processes():
+            self.assertLess(time.monotonic(), deadline, left)
+            time.sleep(0.01)
+
+    def processes(self):
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as f:
+                    ours = self.top.encode() in f.read()
+                with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+                    state = f.read().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if ours and state != "Z":
+                found.append(pid)
+        return found
 
     def resume(self, session, before):
         open_calls = {e["callId"] for e in before if e["type"] == "tool_started"}
