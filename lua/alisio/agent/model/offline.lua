@@ -472,6 +472,7 @@ local function answer(talk, wish)
   if not sheet then
     return words
   end
+  wish = language.read(talk.prompt, locale, sheet.file)
   local plan, parts = columns.plan(wish, sheet.columns), {}
   local chart = wish.chart and plan
   if chart and not plan.dimension then

@@ -36,7 +36,9 @@ local function match_at(words, i, column)
     end
     for _, word in ipairs(own) do
       local score = 0
-      if language.same(words[i], word) then
+      if #own > 1 and language.joins(word) then
+        score = 0 -- "in" is no part of "Units in stock" by itself
+      elseif language.same(words[i], word) then
         score = 6
       elseif language.concept(words[i]) and language.concept(words[i]) == language.concept(word) then
         score = 4

@@ -1,4 +1,5 @@
 --- Reads a request in English or Spanish: its words, and what they ask for.
+local path = require "std.path"
 local text = require "std.text"
 
 local M = {}
@@ -54,6 +55,12 @@ local spanish = "el la los las de del un una y en por cada segun con para que cu
   .. "informe reporte grafico grafica barras resume resumen suma promedio media total mejores mas describe muestra"
 local english = "the of a an and in by per each with for what which how many is are report chart bar summarize "
   .. "summary sum average mean total top best most describe show"
+
+local joining = {}
+for word in ("the of a an and in on at to by per each with for from or no as is are "
+  .. "el la los las lo de del un una y e o en por cada segun con para que a al sin su es"):gmatch "%S+" do
+  joining[word] = true
+end
 
 local numbers = {
   one = 1, two = 2, three = 3, four = 4, five = 5, six = 6, seven = 7, eight = 8, nine = 9, ten = 10,
@@ -182,25 +189,50 @@ function M.locale(prompt, fallback)
   return es > en and "es" or "en"
 end
 
+--- Takes a run of words out of a list, wherever it stands.
+local function without(words, run)
+  local out, i = {}, 1
+  while i <= #words do
+    local all = #run > 0
+    for k, word in ipairs(run) do
+      all = all and words[i + k - 1] == word
+    end
+    if not all then
+      out[#out + 1] = words[i]
+    end
+    i = i + (all and #run or 1)
+  end
+  return out
+end
+
+--- Whether a word only joins others: it names no column.
+---@param word string  lower case, no accents
+---@return boolean
+function M.joins(word)
+  return joining[word] or false
+end
+
 --- What a request asks for.
 ---@param prompt string
 ---@param fallback? string  locale
+---@param file? string      the file it turned out to be about: its name is no part of the question
 ---@return table wish  { locale, words, files, report?, summary?, chart?, describe?, top?, limit?, aggregation?, distinct?, by?, bucket? }
-function M.read(prompt, fallback)
+function M.read(prompt, fallback, file)
   local wish = { locale = M.locale(prompt, fallback), files = {} }
-  local rest = prompt
+  local words = M.words(prompt)
+  if file then
+    local stem = M.words(path.stem(file))
+    words = without(words, M.words(file))
+    words = #stem > 1 and without(words, stem) or words -- one word may be a column as well
+  end
   for _, name in ipairs(names(prompt)) do
     if name:lower():find "%.md$" or name:lower():find "%.markdown$" then
       wish.report = wish.report or name
     else
       wish.files[#wish.files + 1] = name
     end
-    local from, to = rest:find(name, 1, true)
-    if from then
-      rest = rest:sub(1, from - 1) .. " " .. rest:sub(to + 1)
-    end
+    words = without(words, M.words(name))
   end
-  local words = M.words(rest)
   wish.words = words
   for _, kind in ipairs { "summary", "chart", "describe", "top", "distinct" } do
     wish[kind] = has(words, ask_sets[kind])

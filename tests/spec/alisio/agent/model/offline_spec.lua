@@ -164,6 +164,42 @@ describe("the plan of a request", function()
     assert.equal("month", found.bucket)
   end)
 
+  describe("of a file whose name is made of words", function()
+    local grades = {
+      column("alumno", "Alumno", "text", 40),
+      column("asignatura", "Asignatura", "text", 4),
+      column("calificacion", "Calificación", "integer", 11),
+      column("horas_de_estudio", "Horas de estudio", "integer", 40),
+      column("units_in_stock", "Units in stock", "integer", 90),
+    }
+    local function plan_of(prompt)
+      local found = columns.plan(language.read(prompt, "es", "notas de alumnos.csv"), grades)
+      return { found.aggregation or "", found.measure and found.measure.name or "",
+        found.dimension and found.dimension.name or "" }, found
+    end
+
+    it("takes no word of the name, and no joining word, for a column", function()
+      assert.same({ "avg", "calificacion", "asignatura" },
+        (plan_of "promedio de calificación por asignatura en notas de alumnos.csv"))
+      assert.same({ "avg", "calificacion", "asignatura" },
+        (plan_of "media de las calificaciones por asignaturas de las notas de alumnos"))
+      assert.same({ "", "", "" }, (plan_of "what is in notas de alumnos.csv?"))
+    end)
+
+    it("still finds those words where they are meant", function()
+      local names, found = plan_of "¿cuántos alumnos distintos hay en notas de alumnos.csv?"
+      assert.same({ "count", "alumno", "" }, names)
+      assert.is_true(found.distinct)
+      assert.same({ "sum", "horas_de_estudio", "alumno" }, (plan_of "los 3 alumnos con más horas de estudio"))
+      assert.same({ "sum", "units_in_stock", "asignatura" }, (plan_of "total units in stock by asignatura"))
+    end)
+
+    it("keeps a name of one word, which may be a column as well", function()
+      local found = columns.plan(language.read("total de horas por alumno", "es", "horas.csv"), grades)
+      assert.equal("horas_de_estudio", found.measure.name)
+    end)
+  end)
+
   it("never adds up what tells rows apart", function()
     for _, measure in ipairs(columns.measures(shipments)) do
       assert.not_equal("shipment_no", measure.name)
