@@ -120,6 +120,7 @@ function M.python(input)
   if type(input) == "string" then
     input = { code = input }
   end
+  local session = user.session() -- the tools are there from here on
   local def = tool.get "python_run"
   if not def then
     return nil, "python_run is switched off (analysis.enabled)", "not_found"
@@ -128,7 +129,7 @@ function M.python(input)
   if not ok then
     error("python: " .. message, 2)
   end
-  return tool.call("python_run", input, call_context(user.session()))
+  return tool.call("python_run", input, call_context(session))
 end
 
 ---@class alisio.Agent
