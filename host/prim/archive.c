@@ -1,4 +1,7 @@
-/* Writing ZIP files with libarchive, from files that al_source_stream has checked. */
+/* Writing ZIP files with libarchive, from files that al_source_stream has checked.
+ *
+ * Few runs write one, and libarchive brings libxml2, ICU and the C++ library along, 3 ms and 3 MB
+ * at every start. So on Linux it is loaded at the first ZIP, as prim/http.c loads libcurl. */
 #include "prim/archive.h"
 #include "base/hash.h"
 #include <archive.h>
@@ -6,17 +9,72 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <uv.h>
 
 #define FIXED_TIME 315532800 /* 1980-01-01 UTC, where ZIP's own calendar begins */
 
+#define ARCHIVE_FUNCTIONS(X)      \
+    X(archive_entry_free)         \
+    X(archive_entry_new)          \
+    X(archive_entry_set_filetype) \
+    X(archive_entry_set_mtime)    \
+    X(archive_entry_set_pathname) \
+    X(archive_entry_set_perm)     \
+    X(archive_entry_set_size)     \
+    X(archive_errno)              \
+    X(archive_error_string)       \
+    X(archive_write_close)        \
+    X(archive_write_data)         \
+    X(archive_write_fail)         \
+    X(archive_write_finish_entry) \
+    X(archive_write_free)         \
+    X(archive_write_header)       \
+    X(archive_write_new)          \
+    X(archive_write_open_fd)      \
+    X(archive_write_set_format_zip)
+
+#define MEMBER(name) __typeof__(&name) name;
+static struct {
+    ARCHIVE_FUNCTIONS(MEMBER)
+} lib;
+
+static uv_once_t once = UV_ONCE_INIT;
+static char load_error[200]; /* why libarchive cannot be used, "" when it can */
+
+#if defined(__linux__) && !defined(AL_PORTABLE)
+#include <dlfcn.h>
+
+static void load(void)
+{
+    void *handle = dlopen("libarchive.so.13", RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        snprintf(load_error, sizeof load_error, "%s", dlerror());
+        return;
+    }
+#define LOAD(name)                              \
+    *(void **)&lib.name = dlsym(handle, #name); \
+    if (!lib.name)                              \
+        snprintf(load_error, sizeof load_error, "libarchive has no " #name ": it is too old");
+    ARCHIVE_FUNCTIONS(LOAD)
+}
+#else
+static void load(void)
+{
+#define TAKE(name) lib.name = name;
+    ARCHIVE_FUNCTIONS(TAKE)
+}
+#endif
+
 static int archive_failed(struct archive *a, const char *dest, al_err *err)
 {
-    if (archive_errno(a) == ENOSPC || archive_errno(a) == EDQUOT)
-        return al_err_errno(err, archive_errno(a), dest);
-    const char *why = archive_error_string(a);
+    if (lib.archive_errno(a) == ENOSPC || lib.archive_errno(a) == EDQUOT)
+        return al_err_errno(err, lib.archive_errno(a), dest);
+    const char *why = lib.archive_error_string(a);
     return al_err_set(err, AL_EIO, "io_error", dest, why ? why : "the archive cannot be written");
 }
 
@@ -28,7 +86,7 @@ typedef struct zip {
 static int zip_sink(void *data, const void *bytes, size_t len, al_err *err)
 {
     zip *z = data;
-    if (archive_write_data(z->a, bytes, len) != (la_ssize_t)len)
+    if (lib.archive_write_data(z->a, bytes, len) != (la_ssize_t)len)
         return archive_failed(z->a, z->dest, err);
     return AL_OK;
 }
@@ -36,19 +94,19 @@ static int zip_sink(void *data, const void *bytes, size_t len, al_err *err)
 static int add_file(zip *z, const al_source *s, const al_source_item *item, const char *name,
                     al_err *err)
 {
-    struct archive_entry *e = archive_entry_new();
+    struct archive_entry *e = lib.archive_entry_new();
     int rc = AL_OK;
 
     if (!e)
         return al_err_set(err, AL_ENOMEM, "internal", z->dest, "not enough memory");
-    archive_entry_set_pathname(e, name);
-    archive_entry_set_filetype(e, AE_IFREG);
-    archive_entry_set_perm(e, 0644);
-    archive_entry_set_size(e, (la_int64_t)item->bytes);
-    archive_entry_set_mtime(e, FIXED_TIME, 0);
-    if (archive_write_header(z->a, e) != ARCHIVE_OK)
+    lib.archive_entry_set_pathname(e, name);
+    lib.archive_entry_set_filetype(e, AE_IFREG);
+    lib.archive_entry_set_perm(e, 0644);
+    lib.archive_entry_set_size(e, (la_int64_t)item->bytes);
+    lib.archive_entry_set_mtime(e, FIXED_TIME, 0);
+    if (lib.archive_write_header(z->a, e) != ARCHIVE_OK)
         rc = archive_failed(z->a, z->dest, err);
-    archive_entry_free(e);
+    lib.archive_entry_free(e);
     return rc < 0 ? rc : al_source_stream(s, item, zip_sink, z, err);
 }
 
@@ -71,23 +129,23 @@ static int add_files(zip *z, const al_source *s, const char *folder, al_err *err
 
 static int write_zip(const al_source *s, const char *folder, int fd, const char *dest, al_err *err)
 {
-    zip z = { archive_write_new(), dest };
+    zip z = { lib.archive_write_new(), dest };
     int rc = AL_OK;
 
     if (!z.a)
         return al_err_set(err, AL_ENOMEM, "internal", dest, "not enough memory");
-    if (archive_write_set_format_zip(z.a) != ARCHIVE_OK ||
-        archive_write_open_fd(z.a, fd) != ARCHIVE_OK)
+    if (lib.archive_write_set_format_zip(z.a) != ARCHIVE_OK ||
+        lib.archive_write_open_fd(z.a, fd) != ARCHIVE_OK)
         rc = archive_failed(z.a, dest, err);
     if (rc == AL_OK)
         rc = add_files(&z, s, folder, err);
     if (rc < 0) {
-        archive_write_finish_entry(z.a); /* frees the compressor of an entry cut short */
-        archive_write_fail(z.a);
+        lib.archive_write_finish_entry(z.a); /* frees the compressor of an entry cut short */
+        lib.archive_write_fail(z.a);
     }
-    if (archive_write_close(z.a) != ARCHIVE_OK && rc == AL_OK)
+    if (lib.archive_write_close(z.a) != ARCHIVE_OK && rc == AL_OK)
         rc = archive_failed(z.a, dest, err);
-    archive_write_free(z.a);
+    lib.archive_write_free(z.a);
     return rc;
 }
 
@@ -96,8 +154,12 @@ int al_archive_zip(const al_source *s, const char *folder, const char *dest, al_
 {
     struct stat st;
     locale_t utf8, before;
-    int rc, fd = open(dest, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int rc, fd;
 
+    uv_once(&once, load);
+    if (load_error[0])
+        return al_err_set(err, AL_ENOTSUP, "internal", "libarchive", load_error);
+    fd = open(dest, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return al_err_errno(err, errno, dest);
     /* libarchive marks names as UTF-8 only where the thread's locale is; the program's is "C". */
