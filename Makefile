@@ -138,13 +138,13 @@ FORCE:
 
 .PHONY: deps run
 deps: ## installs what building and running need
-	@sh tools/deps.sh build $(PKGS_all)
+	@sh vendor/deps.sh build $(PKGS_all)
 
 run: deps ## builds, then makes a report and a chart from a sales file in build/demo
 	@$(MAKE) --no-print-directory $(JOBS) all
-	@sh tools/demo.sh $(B)
+	@sh examples/demo.sh $(B)
 
-include tools/install.mk tests/tests.mk
+include tests/tests.mk
 include $(wildcard host/*.mk)
 
 help:

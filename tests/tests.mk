@@ -3,7 +3,7 @@
 
 .PHONY: deps-test test unit lint
 deps-test: deps ## installs what the tests need
-	@sh tools/deps.sh test
+	@sh vendor/deps.sh test
 	@$(MAKE) --no-print-directory vendor/node_modules/.package-lock.json
 
 # npm's packages, by the lock file with its hashes. Without a network the tests of them are skipped.

@@ -29,7 +29,7 @@ install-files: all $(B)/libalisio.a $(B)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/$(SOLINK)
 	for module in alisio alisio-static; do \
 	  sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@REQUIRES@|$(PKGS_alisio)|' \
-	    -e 's|@LIBS@|$(SYS_LIBS)|' tools/$$module.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/$$module.pc || exit 1; done
+	    -e 's|@LIBS@|$(SYS_LIBS)|' host/$$module.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/$$module.pc || exit 1; done
 	$(B)/alisio help --man >$(DESTDIR)$(DATADIR)/man/man1/alisio.1
 	$(B)/alisio help --completion bash >$(DESTDIR)$(DATADIR)/bash-completion/completions/alisio
 	$(B)/alisio help --completion zsh >$(DESTDIR)$(DATADIR)/zsh/site-functions/_alisio
