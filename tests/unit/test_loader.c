@@ -118,8 +118,7 @@ static void names_the_asset_in_errors(void **state)
     free(why);
     unsetenv("ALISIO_ASSET_PATH");
     assert_int_equal(
-        run_lua(*state, "return { main = function() require('std.task').map(nil) end }", &why),
-        -1);
+        run_lua(*state, "return { main = function() require('std.task').map(nil) end }", &why), -1);
     assert_non_null(strstr(why, "stdlib/lua/std/task.lua:"));
     free(why);
 }
