@@ -181,7 +181,8 @@ static int resize(al_values *v, size_t room)
 
     if (!slots)
         return AL_ENOMEM;
-    for (const struct slot *s = v->slots; s < v->slots + v->room; s++) {
+    for (size_t k = 0; k < v->room; k++) {
+        const struct slot *s = &v->slots[k];
         size_t i;
 
         if (!s->count)
@@ -318,8 +319,8 @@ static uint32_t threshold(const al_values *v)
 
     if (!above)
         return UINT32_MAX;
-    for (const struct slot *s = v->slots; s < v->slots + v->room; s++)
-        above[s->count <= KEPT ? s->count : KEPT + 1]++;
+    for (size_t i = 0; i < v->room; i++)
+        above[v->slots[i].count <= KEPT ? v->slots[i].count : KEPT + 1]++;
     for (total = above[KEPT + 1]; t > 0 && total + above[t] <= KEPT; t--)
         total += above[t];
     free(above);
@@ -342,7 +343,8 @@ int al_values_estimate(al_values *v)
         slots_free(kept.slots, kept.room);
         return AL_ENOMEM;
     }
-    for (const struct slot *s = v->slots; s < v->slots + v->room; s++) {
+    for (size_t i = 0; i < v->room; i++) {
+        const struct slot *s = &v->slots[i];
         al_cell value;
         struct probe p = { 0 };
         struct slot *to;
@@ -429,7 +431,8 @@ size_t al_values_top(const al_values *v, al_value_count *top, size_t n)
 {
     size_t have = 0;
 
-    for (const struct slot *s = v->slots; s < v->slots + v->room; s++) {
+    for (size_t k = 0; k < v->room; k++) {
+        const struct slot *s = &v->slots[k];
         al_value_count it;
         size_t i;
 
