@@ -13,7 +13,7 @@ local words = require "alisio.kernel.words"
 local M = { name = "openai" }
 
 local ERROR_BYTES = 64 * 1024 -- read of an answer that is an error
-local BODY_BYTES = 32 * 1024 * 1024 -- read of an answer that is no stream
+local REPLY_BYTES = 64 * 1024 * 1024 -- read of any answer
 local DETAIL_CHARS = 500
 local LINGER_MS = 3000 -- for the usage after the last word, where the server does not end by itself
 
@@ -97,8 +97,10 @@ local STATUS_REASON = { [401] = "key", [403] = "key", [404] = "unknown" }
 function Attempt:status(stream)
   local body = stream:rest(ERROR_BYTES) or ""
   local said = json.decode(body)
-  local err = type(said) == "table" and (said.error or said[1] and said[1].error or said)
-    or not body:find "^%s*<" and body or nil
+  if json.is_array(said) then -- Google's way
+    said = said[1]
+  end
+  local err = type(said) == "table" and (said.error or said) or not body:find "^%s*<" and body or nil
   local problem = replies.problem(err, stream.status)
   self.complaint = problem.detail
   local reason = STATUS_REASON[stream.status] or problem.overload and "overloaded" or nil
@@ -136,7 +138,7 @@ end
 
 --- Reads an answer that is one document, from a server that knows no streams.
 function Attempt:whole(stream)
-  local body, err, _, fields = stream:rest(BODY_BYTES)
+  local body, err, _, fields = stream:rest(REPLY_BYTES)
   if not body then
     return self:unconnected(err, fields)
   end
@@ -156,6 +158,7 @@ function Attempt:run()
     headers = headers_of(self.profile),
     body = json.encode(make_body(self.request, self.dialect)),
     idleTimeoutMs = self.profile.idleTimeoutMs,
+    maxBytes = REPLY_BYTES,
   }
   if not stream then
     if id ~= "io_error" then

@@ -55,13 +55,13 @@ local function arguments(call)
 end
 
 local function clear_arguments(call)
-  call.parts, call.depth, call.quoted, call.escaped, call.complete = {}, 0, false, false, false
+  call.parts, call.size, call.depth, call.quoted, call.escaped, call.complete = {}, 0, 0, false, false, false
   call.input = nil
 end
 
 --- Whether a piece says again what is there already, all of it.
 local function repeats(call, piece)
-  return call.complete and piece == arguments(call)
+  return call.complete and #piece == call.size and piece == arguments(call)
 end
 
 local function is_placeholder(call)
@@ -131,7 +131,7 @@ function Calls:add(delta)
     if piece:find "%S" and is_placeholder(call) then
       clear_arguments(call)
     end
-    call.parts[#call.parts + 1] = piece
+    call.parts[#call.parts + 1], call.size = piece, call.size + #piece
     follow(call, piece)
   end
   for key, value in pairs(delta) do

@@ -41,6 +41,7 @@ local function read_content(content)
   end
   local said, thought = {}, {}
   for _, part in ipairs(as_table(content)) do
+    part = as_table(part)
     if type(part.text) == "string" then
       said[#said + 1] = part.text
     elseif part.thinking then
@@ -97,16 +98,31 @@ end
 --- Keeps what a delta has beside the known fields: texts are joined, lists too, the rest replaced.
 function Reply:keep(delta)
   for key, value in pairs(delta) do
-    local held = self.fields[key]
-    if KNOWN[key] or value == json.null then
-      goto continue
-    elseif type(held) == "string" and type(value) == "string" then
-      value = held .. value
-    elseif json.is_array(held) and json.is_array(value) then
-      value = table.move(value, 1, #value, #held + 1, held)
+    if not KNOWN[key] and value ~= json.null then
+      local is_text = type(value) == "string"
+      local joins = is_text or json.is_array(value)
+      local held = self.fields[key]
+      if not (joins and held and held.parts and held.text == is_text) then
+        held = { parts = joins and {} or nil, text = is_text, value = value }
+        self.fields[key] = held
+      end
+      if is_text then
+        table.insert(held.parts, value)
+      elseif joins then
+        table.move(value, 1, #value, #held.parts + 1, held.parts)
+      end
     end
-    self.fields[key] = value
-    ::continue::
+  end
+end
+
+--- What was kept, to be sent back with the message; nil when that is nothing.
+function Reply:extra(calls_extras)
+  local fields = {}
+  for key, held in pairs(self.fields) do
+    fields[key] = held.text and table.concat(held.parts) or held.parts and json.array(held.parts) or held.value
+  end
+  if next(fields) or next(calls_extras) then
+    return { provider = "openai", fields = fields, calls = calls_extras }
   end
 end
 
@@ -213,12 +229,8 @@ function Reply:close()
   for _, call in ipairs(list) do
     self.emit { type = "tool_call", id = call.id, name = call.name, input = call.input, badInput = call.badInput }
   end
-  local extra
-  if next(self.fields) or next(extras) then
-    extra = { provider = "openai", fields = self.fields, calls = extras }
-  end
   local stop = self.finish == "length" and "length" or #list > 0 and "tools" or "end"
-  return { stop = stop, usage = self.usage, extra = extra }
+  return { stop = stop, usage = self.usage, extra = self:extra(extras) }
 end
 
 return M

@@ -99,6 +99,63 @@ describe("the openai provider reads every recorded stream", function()
   end
 end)
 
+describe("a reply of a hostile server", function()
+  local replies = require "alisio.agent.model.openai.reply"
+
+  local function time(n, delta)
+    local event = { event = "message", id = "", data = '{"choices":[{"index":0,"delta":' .. delta .. "}]}" }
+    local start = clock.monotonic()
+    local reply = replies.new(function() end)
+    for _ = 1, n do
+      assert(reply:event(event))
+    end
+    reply:event { event = "message", id = "", data = "[DONE]" }
+    assert(reply:close())
+    return clock.monotonic() - start
+  end
+
+  it("takes time in proportion to its length", function()
+    for _, delta in ipairs {
+      '{"content":"abcd"}', '{"reasoning_content":"abcd"}', '{"reasoning_details":[1]}',
+      '{"tool_calls":[{"index":0,"function":{"arguments":"abcd"}}]}',
+      '{"tool_calls":[{"index":0,"function":{"name":"x","arguments":"{}"}}]}',
+      '{"tool_calls":[{"index":0,"function":{"name":"x","arguments":"{}x"}}]}',
+      [[{"tool_calls":[{"id":"a","function":{"name":"x","arguments":"{\"a\":1}"}}]}]],
+      [[{"tool_calls":[{"function":{"name":"x","arguments":"[\"\\\""}}]}]],
+    } do
+      local least = math.huge
+      for _ = 1, 5 do
+        least = math.min(least, time(4000, delta) / time(1000, delta))
+        if least < 4.6 then
+          break
+        end
+      end
+      assert.is_true(least < 4.6, delta .. " " .. least)
+    end
+  end)
+
+  it("may change its mind about the kind of a field, and send any JSON", function()
+    local reply = replies.new(function() end)
+    for _, said in ipairs {
+      '{"choices":[{"delta":{"x":"a"}}]}', '{"choices":[{"delta":{"x":[1]}}]}', '{"choices":[{"delta":{"x":{"y":1}}}]}',
+      '{"choices":[{"delta":{"x":"b"}}]}', '{"choices":[{"delta":{"x":"c"}}]}', "[]", "{}", '{"choices":7}',
+      '{"choices":[7,null,[],{"delta":[1]},{"delta":"x"}]}', '{"choices":{"0":{}}}', '{"usage":[],"choices":[]}',
+      '{"usage":{"prompt_tokens":"many","completion_tokens":1.5}}', '{"choices":[{"delta":{"content":{"a":1}}}]}',
+      '{"choices":[{"delta":{"content":[1,{"text":2},{"thinking":7}]}}]}', '{"choices":[{"delta":{"tool_calls":{"a":1}}}]}',
+      '{"choices":[{"delta":{"tool_calls":[1,[],{"function":7},{"index":1e300,"id":7}]}}]}',
+      '{"choices":[{"delta":{"role":7,"refusal":[],"reasoning":{}},"finish_reason":["stop"]}]}',
+    } do
+      assert(reply:event { event = "message", id = "", data = said }, said)
+    end
+    assert.equal("bc", reply:close().extra.fields.x)
+    for _, said in ipairs { "7", '"text"', "null", "true", "{", "nothing", "\0" } do
+      local ok, problem = replies.new(print):event { event = "message", id = "", data = said }
+      assert.is_nil(ok)
+      assert.equal("garbage", problem.reason)
+    end
+  end)
+end)
+
 describe("the openai provider sends", function()
   local body_of = require("alisio.agent.model.openai.body").make
 
@@ -282,6 +339,18 @@ describe("the openai provider on the wire", function()
       assert.equal(reason or nil, seen.error.reason)
       assert.equal(1, #server:log())
       assert.matches("^127.0.0.1:%d+ ", seen.message:gsub("^The model at ", ""))
+    end
+  end)
+
+  it("survives any body of a failure", function()
+    for _, body in ipairs {
+      "", "[]", "[1]", "7", "null", "{}", '{"error":null}', '{"error":[]}', '{"error":7}', '[{"error":{"message":"no"}}]',
+      '{"error":{"message":{"a":1},"code":[],"type":{},"status":7,"metadata":[]}}', '{"detail":[{"loc":["body"],"msg":"no"}]}', "\0\255",
+    } do
+      server:script { status = 400, type = "application/json", body = body }
+      local seen = ask()
+      assert.equal("provider_failed", seen.id, body)
+      assert.matches("failed: .", seen.message, nil, nil, body)
     end
   end)
 
