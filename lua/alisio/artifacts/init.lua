@@ -57,10 +57,8 @@ end
 
 -- Publishing ------------------------------------------------------------------------------------
 
---- Removes what an interrupted publication left: unfinished ones, and folders without a record. For
---- the one who may write to the session.
----@async
-function Artifacts:sweep()
+--- Removes what an interrupted publication left: unfinished ones, and folders without a record.
+local function sweep(self)
   for _, entry in ipairs(fs.list(self.folder) or {}) do
     local full = path.join(self.folder, entry.name)
     local id = entry.name:match "%-%-(art_%w+)$"
@@ -75,6 +73,12 @@ function Artifacts:sweep()
   end
 end
 
+--- Removes what an interrupted publication left; does so by itself before the first publication.
+---@async
+function Artifacts:sweep()
+  self.session:write(function() sweep(self) end)
+end
+
 --- A folder to prepare a publication in, held until it is closed; then all that is left in it goes.
 local function begin(self)
   local ok, err, id, fields = fs.mkdirs(self.folder)
@@ -85,7 +89,7 @@ local function begin(self)
   ok, err, id, fields = self.session:write(function()
     if not self.swept then
       self.swept = true
-      self:sweep()
+      sweep(self)
     end
     local why, code, about
     beside, why, code, about = fs.temp_dir(self.folder, ".publish-")
@@ -325,6 +329,7 @@ function Artifacts:publish_folder(folder, provenance)
       ok, err, id, fields = seal(beside, record, provenance)
     end
     if not ok then
+      fields.object = id == "no_space" and item.path or fields.object
       return nil, err, id, fields
     end
     records[i] = record

@@ -54,22 +54,37 @@ function Data:file(id)
   return path.join(self.folder, id .. ".sqlite")
 end
 
---- Removes what an interrupted process left: files without a record, and unfinished ones. For the
---- one who may write to the session.
----@async
-function Data:sweep()
+--- Entries of the folder that no record speaks of.
+local function strays(self)
+  local found = {}
   for _, entry in ipairs(fs.list(self.folder) or {}) do
-    local file = path.join(self.folder, entry.name)
     local id = entry.name:match "^(ds_%w+)%.sqlite$"
-    if id and not self.store.get(id) then
-      fs.remove(file)
-    elseif entry.name:find "^%.ds_.*%.part$" then
-      local lock <close> = fs.lock(file) -- whoever writes it holds it
-      if lock then
-        fs.remove(file)
-      end
+    if not id or not self.store.get(id) then
+      found[#found + 1] = entry.name
     end
   end
+  return found
+end
+
+--- Removes what an interrupted process left: files without a record, and unfinished ones.
+---@async
+function Data:sweep()
+  if #strays(self) == 0 then
+    return
+  end
+  self.session:write(function()
+    for _, name in ipairs(strays(self)) do -- again: one may have been recorded meanwhile
+      local file = path.join(self.folder, name)
+      if name:find "^ds_%w+%.sqlite$" then
+        fs.remove(file)
+      elseif name:find "^%.ds_.*%.part$" then
+        local lock <close> = fs.lock(file) -- whoever writes it holds it
+        if lock then
+          fs.remove(file)
+        end
+      end
+    end
+  end)
 end
 
 --- What everyone is told of a dataset.
@@ -175,6 +190,13 @@ local function ingest(self, file, shown, size, overrides, key, on_progress)
   return record
 end
 
+--- Notes that a dataset was used, to the hour.
+local function touch(self, record)
+  if clock.now() - record.used > TOUCH_MS then
+    self.session:write(function() return self.store.touch(record.id) end)
+  end
+end
+
 local function open_file(opened, file)
   if opened then
     return opened
@@ -210,7 +232,7 @@ function Data:open(file, overrides, on_progress, opened)
   end
   if not self.swept then
     self.swept = true
-    self.session:write(function() self:sweep() end)
+    self:sweep()
   end
   local way = { name = path.ext(shown):lower() }
   for key, value in pairs(overrides or {}) do
@@ -220,7 +242,7 @@ function Data:open(file, overrides, on_progress, opened)
   local known
   known, err, id, fields = find(self, handle, stat.size, key)
   if known then
-    self.session:write(function() return self.store.touch(known.id) end)
+    touch(self, known)
     return describe(self, known, true)
   elseif known == nil then
     return nil, err, id, fields
@@ -324,9 +346,7 @@ function Data:query(id, sql, options)
     end
     return nil, err, code, fields
   end
-  if clock.now() - record.used > TOUCH_MS then
-    self.session:write(function() return self.store.touch(id) end)
-  end
+  touch(self, record)
   return answer
 end
 
