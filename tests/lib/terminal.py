@@ -1,6 +1,7 @@
 """A real terminal for tests: the program runs in tmux, a test types and reads the screen's cells."""
 import os
 import shlex
+import shutil
 import subprocess
 import tempfile
 import time
@@ -35,6 +36,7 @@ class Terminal:
 
     def __exit__(self, *_):
         subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True, check=False)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def screen(self):
         """The lines on the screen, without spaces at their ends."""
