@@ -92,9 +92,10 @@ end
 
 --- Resolves a command with subcommands to the one meant.
 local function descend(command, argv, at, locale)
-  local names, chosen = {}, nil
+  local names, whole, chosen = {}, {}, nil
   for _, sub in ipairs(command.commands) do
     names[#names + 1] = sub.name
+    whole[#whole + 1] = command.name .. " " .. sub.name
     if sub.name == argv[at] then
       chosen = sub
     end
@@ -104,7 +105,7 @@ local function descend(command, argv, at, locale)
   end
   local word = argv[at]
   if word and word:sub(1, 1) ~= "-" then
-    return unknown(command.name .. " " .. word, names, locale, wrong.command)
+    return unknown(command.name .. " " .. word, whole, locale, wrong.command)
   end
   local fields = { command = command.name, names = table.concat(names, ", ") }
   return nil, text.pick(wrong.subcommand, locale, fields), "usage"

@@ -73,6 +73,8 @@ describe("the command line", function()
   it("names the nearest command, with status 2", function()
     local status, out, err = run "vesion"
     assert.same({ 2, "", "alisio: There is no command vesion. Did you mean version?\n" }, { status, out, err })
+    status, out, err = run("data", "inspct", "x.csv")
+    assert.same({ 2, "", "alisio: There is no command data inspct. Did you mean data inspect?\n" }, { status, out, err })
     status = run("--json", "frobnicate")
     assert.equal(2, status)
   end)
