@@ -65,9 +65,10 @@ int al_host_helper(const al_host *h, const char *name, al_buf *out, al_err *err)
     strcpy(parent, folder);
     char *slash = strrchr(parent, '/');
     *(slash ? slash : parent) = '\0';
-    if (try_place(out, parent, "/libexec/alisio", name) ||
-        try_place(out, folder, "/libexec/alisio", name))
+    /* The build tree first: build/san stands inside build, which has helpers of its own. */
+    if (try_place(out, folder, "/libexec/alisio", name) ||
+        try_place(out, parent, "/libexec/alisio", name))
         return AL_OK;
     return al_err_setf(err, AL_ENOTFOUND, "not_found", name,
-                       "neither %s/libexec/alisio/%s nor %s is there", parent, name, out->data);
+                       "neither %s/libexec/alisio/%s nor %s is there", folder, name, out->data);
 }

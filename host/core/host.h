@@ -46,7 +46,7 @@ void *al_host_data(al_host *host); /* options.data */
 bool al_host_closing(const al_host *host);
 int al_host_args(const al_host *host, char ***argv);
 /* Appends the path of one of our own programs ("engine", "jail"): in helper_dir, else in
- * ../libexec/alisio or libexec/alisio beside the running program or library; never by PATH or the
+ * libexec/alisio or ../libexec/alisio beside the running program or library; never by PATH or the
  * working folder. AL_ENOTFOUND names the places that were tried. */
 int al_host_helper(const al_host *host, const char *name, al_buf *out, al_err *err);
 
