@@ -34,8 +34,6 @@ build_needs() {
     need cmd make make make make make
     need cmd pkg-config pkg-config pkgconf-pkg-config pkgconf pkgconf
     need cmd python3 python3 python3 python python3
-    # cjson is for users' scripts. Where there is no such package, Lua finds it as a module.
-    if command -v apt-get >/dev/null; then need pc lua5.4-cjson lua-cjson-dev - - -; fi
     # Scripts may require "cjson"; where it is no package of the system they do without.
     ! command -v apt-get >/dev/null || need pc lua5.4-cjson lua-cjson-dev - - -
     for module; do
@@ -48,7 +46,6 @@ build_needs() {
         libutf8proc) need pc libutf8proc libutf8proc-dev utf8proc-devel libutf8proc utf8proc ;;
         libuv) need pc libuv libuv1-dev libuv-devel libuv libuv ;;
         libxxhash) need pc libxxhash libxxhash-dev xxhash-devel xxhash xxhash ;;
-        lua*-cjson) need pc "$module" lua-cjson-dev - - - ;;
         *-cjson) ;;
         lua*) need pc "$module" liblua5.4-dev lua-devel lua lua ;;
         md4c) need pc md4c libmd4c-dev md4c-devel md4c md4c ;;
