@@ -81,10 +81,10 @@ look() {
 
 tell() {
     echo "Missing for the $what:$missing. Install it with one of"
-    echo "  sudo apt-get install -y$apt"
-    echo "  sudo dnf install -y$rpm"
-    echo "  sudo pacman -S --needed$arch"
-    echo "  brew install$brew"
+    [ -z "$apt" ] || echo "  sudo apt-get install -y$apt"
+    [ -z "$rpm" ] || echo "  sudo dnf install -y$rpm"
+    [ -z "$arch" ] || echo "  sudo pacman -S --needed$arch"
+    [ -z "$brew" ] || echo "  brew install$brew"
 } >&2
 
 look "$@"
