@@ -6,7 +6,7 @@ program=$PWD/$1/alisio
 demo=$PWD/build/demo
 
 rm -rf "$demo" build/demo-state
-mkdir -p "$demo"
+mkdir -p "$demo" build/demo-state
 cp examples/data/sales.csv "$demo"
 ALISIO_STATE_HOME=$PWD/build/demo-state/state
 ALISIO_CONFIG_HOME=$PWD/build/demo-state/config
@@ -15,4 +15,10 @@ export ALISIO_STATE_HOME ALISIO_CONFIG_HOME
 cd "$demo"
 echo "$ cd build/demo"
 echo "$ alisio run --allow-analysis \"Summarize sales.csv into report.md and a bar chart\""
-exec "$program" run --allow-analysis "Summarize sales.csv into report.md and a bar chart" </dev/null
+# The steps go to standard error as they happen; the answer comes last, with the paths of the files.
+status=0
+"$program" run --allow-analysis "Summarize sales.csv into report.md and a bar chart" \
+    </dev/null >../demo-state/answer || status=$?
+echo
+cat ../demo-state/answer
+exit $status
