@@ -158,9 +158,9 @@ local function nearest(node, prefix, name)
   return near and full[near]
 end
 
---- Walks nested tables and calls set(key, value, steps) for each leaf. Stops at the first mistake:
--- returns nil, detail, steps.
-local function flatten(node, value, steps, set, locale)
+--- Walks nested tables and calls visit.value(key, value, steps) for each leaf, visit.name(group, name)
+-- for each name of the user's. Stops at the first mistake: returns nil, detail, steps.
+local function flatten(node, value, steps, visit, locale)
   local names = {}
   for name in pairs(value) do
     names[#names + 1] = tostring(name)
@@ -180,7 +180,7 @@ local function flatten(node, value, steps, set, locale)
       if not ok then
         return nil, result, inner
       end
-      set(key, result, inner)
+      visit.value(key, result, inner)
     elseif node.any and not name:find "^[%w][%w._-]*$" then
       return nil, words.t(locale, "config.type",
         { key = key, expected = words.t(locale, "config.name"), got = shown(name) }), inner
@@ -189,9 +189,9 @@ local function flatten(node, value, steps, set, locale)
         { key = key, expected = words.t(locale, "config.object"), got = shown(held) }), inner
     else
       if node.any then
-        set(key, nil, inner)
+        visit.name(table.concat(steps, "."), name)
       end
-      local ok, detail, where = flatten(child, held, inner, set, locale)
+      local ok, detail, where = flatten(child, held, inner, visit, locale)
       if not ok then
         return nil, detail, where
       end
@@ -200,8 +200,8 @@ local function flatten(node, value, steps, set, locale)
   return true
 end
 
---- Parses and checks a config.json.
-local function read_document(text, file, locale, set)
+--- Parses and checks a config.json; visit is as for flatten, with file and line in place of the steps.
+local function read_document(text, file, locale, visit)
   if text:sub(1, 3) == "\xEF\xBB\xBF" then
     text = text:sub(4)
   end
@@ -217,9 +217,12 @@ local function read_document(text, file, locale, set)
   if twice then
     return problem(locale, file, words.t(locale, "config.twice", { key = table.concat(twice.steps, ".") }), twice)
   end
-  local ok, detail, steps = flatten(tree, document, {}, function(key, value, where)
-    set(key, value, ("%s:%d"):format(file, places[table.concat(where, "\0")].line))
-  end, locale)
+  local ok, detail, steps = flatten(tree, document, {}, {
+    name = visit.name,
+    value = function(key, value, where)
+      visit.value(key, value, ("%s:%d"):format(file, places[table.concat(where, "\0")].line))
+    end,
+  }, locale)
   if not ok then
     return problem(locale, file, detail, places[table.concat(steps, "\0")])
   end
@@ -229,13 +232,12 @@ end
 -- The configuration -------------------------------------------------------------------------------
 
 function Config:set(layer, key, value, where)
-  local group, name = key:match "^(models)%.(.+)$"
-  if group and not spec_of(key) then
-    self.names_of[group] = self.names_of[group] or {}
-    self.names_of[group][name] = true
-    return
-  end
   self.layers[layer][key] = { value = value, where = where }
+end
+
+function Config:add_name(group, name)
+  self.names_of[group] = self.names_of[group] or {}
+  self.names_of[group][name] = true
 end
 
 --- What stands at a key in the first `top` layers: value, source, where.
@@ -256,10 +258,9 @@ end
 
 --- A project may lower, switch off or add; anything else it says is ignored, and said.
 function Config:tighten(key, value, where)
-  local spec = spec_of(key)
-  local allowed = spec and spec.project
+  local allowed = spec_of(key).project
   if not allowed then
-    return spec and { id = "project_ignored", key = key, object = where }
+    return { id = "project_ignored", key = key, object = where }
   end
   local before = self:resolve(key, USER_LAYERS, 1)
   if allowed == "lower" and value > before or allowed == "off" and value then
@@ -275,8 +276,7 @@ end
 function Config:apply_project()
   self.layers.project, self.project_notes = {}, {}
   for _, said in ipairs(self.project_values) do
-    local note = self:tighten(table.unpack(said, 1, 3))
-    self.project_notes[#self.project_notes + 1] = note or nil
+    self.project_notes[#self.project_notes + 1] = self:tighten(table.unpack(said))
   end
 end
 
@@ -364,7 +364,7 @@ function Config:adopt_setup(other)
   end
   for group, set in pairs(other.names_of) do
     for name in pairs(set) do
-      self:set("init", group .. "." .. name)
+      self:add_name(group, name)
     end
   end
   self:apply_project()
@@ -383,12 +383,16 @@ function Config:setup(values, where)
   if type(values) ~= "table" then
     error("setup takes a table, got " .. type(values), 2)
   end
-  local found = {}
-  local ok, detail = flatten(tree, values, {}, function(key, value)
-    found[#found + 1] = { key, value }
-  end, self.locale)
+  local found, named = {}, {}
+  local ok, detail = flatten(tree, values, {}, {
+    name = function(...) named[#named + 1] = { ... } end,
+    value = function(key, value) found[#found + 1] = { key, value } end,
+  }, self.locale)
   if not ok then
     return problem(self.locale, where or "setup", detail)
+  end
+  for _, pair in ipairs(named) do
+    self:add_name(pair[1], pair[2])
   end
   for _, pair in ipairs(found) do
     self:set("init", pair[1], pair[2], where)
@@ -419,9 +423,10 @@ local function load_file(cfg, file)
   elseif more then
     return problem(cfg.locale, file, "larger than 4 MiB")
   end
-  return read_document(text, file, cfg.locale, function(key, value, where)
-    cfg:set("config", key, value, where)
-  end)
+  return read_document(text, file, cfg.locale, {
+    name = function(group, name) cfg:add_name(group, name) end,
+    value = function(key, value, where) cfg:set("config", key, value, where) end,
+  })
 end
 
 local function load_project(cfg, state_dir, project_dir)
@@ -440,9 +445,10 @@ local function load_project(cfg, state_dir, project_dir)
   if not text then
     return true
   end
-  return read_document(text, path.join(snapshot.dir, ".alisio", "config.json"), cfg.locale, function(...)
-    table.insert(cfg.project_values, { ... })
-  end)
+  return read_document(text, path.join(snapshot.dir, ".alisio", "config.json"), cfg.locale, {
+    name = function() end, -- a project brings no names: what stands below them is ignored
+    value = function(...) table.insert(cfg.project_values, { ... }) end,
+  })
 end
 
 local function load_texts(cfg, flags)

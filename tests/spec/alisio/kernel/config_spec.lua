@@ -104,8 +104,9 @@ describe("configuration", function()
   end)
 
   it("holds model profiles of any name", function()
-    local cfg = assert(load '{"models":{"gpt-4.1":{"model":"x","temperature":0},"bare":{}}}')
-    assert.same({ "bare", "gpt-4.1" }, cfg:names "models")
+    local cfg = assert(load '{"models":{"gpt-4.1":{"model":"x","temperature":0},"bare":{},"a.model":{}}}')
+    assert.same({ "a.model", "bare", "gpt-4.1" }, cfg:names "models")
+    assert.is_nil(cfg:get "models.a.model.model")
     assert.equal(0, cfg:get "models.gpt-4.1.temperature")
     assert.equal("openai", cfg:get "models.bare.provider")
     assert.same({
