@@ -64,6 +64,14 @@ local function count(busted)
   return counts
 end
 
+-- Says why a test is skipped.
+local function report_pending(busted)
+  busted.subscribe({ "pending" }, function(element, _, message)
+    print(("\nSKIP %s: %s"):format(element.name, message or "no reason given"))
+    return nil, true
+  end)
+end
+
 local function wrap_torture(busted)
   local wrapped = {}
   busted.subscribe({ "register", "it" }, function(name, body, ...)
@@ -83,6 +91,7 @@ local filters, paths = read_arguments(...)
 local busted = require "busted.core"()
 require "busted"(busted)
 local counts = count(busted)
+report_pending(busted)
 require "busted.modules.output_handler_loader"()(busted, "plainTerminal", {
   defaultOutput = "plainTerminal",
   language = "en",
