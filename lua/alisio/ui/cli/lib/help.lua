@@ -287,13 +287,39 @@ function M.completion(shell, cli)
 end
 
 local function roff(line)
-  return (line:gsub("\\", "\\e"):gsub("%-", "\\-"):gsub("^%.", "\\&."):gsub("^'", "\\&'"))
+  return (line:gsub("…", "..."):gsub("\\", "\\e"):gsub("%-", "\\-"):gsub("^%.", "\\&."):gsub("^'", "\\&'"))
 end
 
 local function roff_option(option)
   local value = option.value and " \\fI" .. option.value .. "\\fR" or ""
   return "\\fB\\-\\-" .. roff(option.name) .. "\\fR" .. value
 end
+
+-- What the man page says behind the commands and options: section, then tag and text by turns; a
+-- text without a tag is a paragraph.
+local man_tail = {
+  { "EXIT STATUS", "", "0 done, 1 failed, 2 wrong usage, 3 the command's own action was refused, 130 interrupted." },
+  {
+    "ENVIRONMENT",
+    "ALISIO_CONFIG_HOME", "Folder of config.json, init.lua and plugins. Default: $XDG_CONFIG_HOME/alisio or ~/.config/alisio.",
+    "ALISIO_STATE_HOME", "Folder of sessions, datasets and artifacts. Default: $XDG_STATE_HOME/alisio or ~/.local/state/alisio.",
+    "ALISIO_ASSET_PATH", "A folder whose files are taken before those inside the program, to replace a part of it.",
+    "LC_ALL, LC_MESSAGES, LANG", "Language of what is said: Spanish for es, else English.",
+    "NO_COLOR", "When set and not empty, no colours.",
+  },
+  {
+    "FILES",
+    "~/.config/alisio/config.json", "Configuration; alisio setup writes a commented first one.",
+    "~/.config/alisio/init.lua", "Settings, tools, models and hooks in Lua.",
+    "~/.local/state/alisio/sessions.sqlite", "Sessions.",
+  },
+  {
+    "EXAMPLES",
+    'alisio run "sum of total by region in sales.csv"', "A question. Without a model the built-in rules answer.",
+    'alisio run --allow-analysis "Summarize sales.csv into report.md and a bar chart"', "A report and a chart.",
+    'alisio data query sales.csv "SELECT region, sum(total) FROM data GROUP BY 1" --json', "SQL on a file, for a script.",
+  },
+}
 
 --- The man page, in roff.
 ---@param cli table       alisio.ui.cli
@@ -319,6 +345,10 @@ function M.man(cli, version)
       local arguments = command.arguments and " \\fI" .. roff(text.pick(command.arguments, "en")) .. "\\fR" or ""
       out[#out + 1] = "\\fBalisio " .. roff(title) .. "\\fR" .. arguments
       out[#out + 1] = roff(text.pick(command.help, "en"))
+      for line in (command.details and text.pick(command.details, "en") or ""):gmatch "[^\n]+" do
+        out[#out + 1] = ".IP"
+        out[#out + 1] = roff(line)
+      end
       for _, option in ipairs(command.options or {}) do
         option = type(option) == "string" and options.shared[option] or option
         out[#out + 1] = ".RS"
@@ -335,15 +365,16 @@ function M.man(cli, version)
     out[#out + 1] = roff_option(option)
     out[#out + 1] = roff(text.pick(option.help, "en"))
   end
-  out[#out + 1] = ".SH EXIT STATUS"
-  out[#out + 1] = "0 done, 1 failed, 2 wrong usage, 3 the command's own action was refused, 130 interrupted."
-  out[#out + 1] = ".SH FILES"
-  out[#out + 1] = ".TP"
-  out[#out + 1] = "\\fI~/.config/alisio/config.json\\fR, \\fIinit.lua\\fR, \\fIplugins/NAME/init.lua\\fR"
-  out[#out + 1] = "Configuration (or $ALISIO_CONFIG_HOME)."
-  out[#out + 1] = ".TP"
-  out[#out + 1] = "\\fI~/.local/state/alisio\\fR"
-  out[#out + 1] = "Sessions, datasets, artifacts (or $ALISIO_STATE_HOME)."
+  for _, section in ipairs(man_tail) do
+    out[#out + 1] = ".SH " .. section[1]
+    for i = 2, #section, 2 do
+      if section[i] ~= "" then
+        out[#out + 1] = ".TP"
+        out[#out + 1] = "\\fB" .. roff(section[i]) .. "\\fR"
+      end
+      out[#out + 1] = roff(section[i + 1])
+    end
+  end
   return table.concat(out, "\n") .. "\n"
 end
 
