@@ -166,7 +166,11 @@ describe("std.fs", function()
       assert.is_nil((root:read "outer/f"))
       assert.is_nil((root:write("outer/f", "x")))
       assert.is_nil((root:write("dangling", "x")))
-      assert(root:write("l", "new"))
+      local ok, _, _, why = root:write("l", "new")
+      if not ok then -- a system that does not tell where a link leads: nothing is written then
+        assert.equal("symlink", why.reason)
+        assert(root:write("sub/f", "new"))
+      end
       assert.equal("new", (root:read "sub/f"))
       assert.equal("file", root:stat("l").type)
       assert(root:write("inner/deep/g", "x", { parents = true }))
