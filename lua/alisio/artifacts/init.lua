@@ -206,6 +206,9 @@ local function commit(self, beside, records)
       fs.remove(folder)
     end
   end
+  -- Where this is cut short (cancelled), what was moved stays: its records may be on their way. The
+  -- next publication sweeps what has none.
+  self.swept = false
   local ok, err, id, fields = self.session:write(function()
     for _, record in ipairs(records) do
       local final = path.join(self.folder, record.folder)
@@ -225,6 +228,7 @@ local function commit(self, beside, records)
       return true
     end)
   end)
+  self.swept = true
   if not ok then
     move_back()
     return nil, err, id, fields

@@ -169,8 +169,10 @@ local function ingest(self, file, shown, size, overrides, key, on_progress)
     limits = limits(session.config), sample = SAMPLE_ROWS, on_progress = on_progress,
     keep = function(described, commit)
       record.format, record.sha256, record.description = described.format, described.sha256, described
-      -- The file first: one without a record is swept, a record without its file would be a lie.
       return session:write(function()
+        -- The file first: one without a record is swept (where a cancel comes between the two, before
+        -- the next ingestion), a record without its file would be a lie.
+        self.swept = false
         local kept, why, which, what = commit()
         if not kept then
           return nil, why, which, what
@@ -178,9 +180,9 @@ local function ingest(self, file, shown, size, overrides, key, on_progress)
         kept, why, which, what = self.store.save(record)
         if not kept then
           fs.remove(self:file(id))
-          return nil, why, which, what
         end
-        return true
+        self.swept = true
+        return kept, why, which, what
       end)
     end,
   }

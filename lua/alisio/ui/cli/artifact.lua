@@ -24,7 +24,7 @@ local said = {
     en = "It is a page with code of its own: open it only where it cannot reach the network.",
     es = "Es una página con código propio: ábrala solo donde no alcance la red.",
   },
-  no_opener = { en = "Nothing could open it: {detail}", es = "No se pudo abrir: {detail}" },
+  no_opener = { en = "{program} is not there to open it.", es = "{program} no está para abrirlo." },
   exists = { en = "{path} is there already. --force replaces it.", es = "{path} ya existe. --force lo reemplaza." },
   written = { en = "{path}, {size}", es = "{path}, {size}" },
   ask = { en = "Delete {title} ({id})? [y/N] ", es = "¿Borrar {title} ({id})? [s/N] " },
@@ -125,6 +125,12 @@ local function is_active(art)
   return art.mimeType:find "^text/html" ~= nil or art.mimeType == "image/svg+xml"
 end
 
+--- Starts the desktop's program for a file and lets go of it: std.process would end it with us.
+local function start_viewer(program, file)
+  local quoted = "'" .. file:gsub("'", "'\\''") .. "'"
+  return os.execute(("command -v %s >/dev/null 2>&1 && { %s %s >/dev/null 2>&1 </dev/null & }"):format(program, program, quoted))
+end
+
 local function open(ctx, args)
   local artifacts, art, id, fields = named(ctx, args)
   if not artifacts then
@@ -142,12 +148,9 @@ local function open(ctx, args)
   if is_active(art) then
     ctx:say(said.active)
   elseif term.is_tty(1) then
-    local platform = require("std.host").platform()
-    local done, why = require("std.process").run {
-      argv = { platform.os == "Darwin" and "open" or "xdg-open", file }, timeoutMs = 10000,
-    }
-    if not done or done.code ~= 0 then
-      ctx:say(said.no_opener, { detail = why or "xdg-open" })
+    local program = require("std.host").platform().os == "Darwin" and "open" or "xdg-open"
+    if not start_viewer(program, file) then
+      ctx:say(said.no_opener, { program = program })
     end
   end
 end
