@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 from alisio_test import ALISIO, ROOT, SAMPLE, Case, main
+from terminal import Terminal
 
 DRIVER = os.path.join(ROOT, "tests", "e2e", "kill_driver.lua")
 
@@ -111,6 +112,34 @@ class Sessions(Case):
             sink.wait()
         self.assertGreaterEqual(len(self.json("sessions", "show", session)["events"]), before)
         self.assertEqual(self.events("hello", "--session", session)[-1]["status"], "completed")
+
+
+class Questions(Case):
+    """Delete and trust ask on a terminal; anything but yes keeps what there is."""
+
+    def ask(self, key, *words):
+        env = {name: value for name, value in self.env.items() if name.startswith("ALISIO_")}
+        env.update(PATH=os.environ["PATH"], HOME=self.top, TERM="screen", LC_ALL="C.UTF-8")
+        with Terminal([ALISIO, *words], self.dir, env, columns=120) as terminal:
+            terminal.wait_for("[y/N]")
+            terminal.keys(key, "Enter")
+            return terminal.status()
+
+    def test_delete(self):
+        session = self.events("hello")[-1]["session"]
+        self.assertEqual(self.ask("n", "sessions", "delete", session), 3)
+        self.assertEqual([s["id"] for s in self.json("sessions", "list")["sessions"]], [session])
+        self.assertEqual(self.ask("y", "sessions", "delete", session), 0)
+        self.assertEqual(self.json("sessions", "list"), {"sessions": []})
+
+    def test_trust(self):
+        os.mkdir(os.path.join(self.dir, ".alisio"))
+        with open(os.path.join(self.dir, ".alisio", "config.json"), "w", encoding="utf-8") as f:
+            f.write("{}")
+        self.assertEqual(self.ask("n", "trust"), 3)
+        self.assertEqual(self.json("trust", "--show")["status"], "untrusted")
+        self.assertEqual(self.ask("y", "trust"), 0)
+        self.assertEqual(self.json("trust", "--show")["status"], "trusted")
 
 
 class Trust(Case):
