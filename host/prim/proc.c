@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/wire.h"
+#include "prim/marked.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +18,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#if defined(__linux__) && !defined(AL_PORTABLE)
-#include <dirent.h>
-#include <time.h>
-#endif
 
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0 /* such systems have SO_NOSIGPIPE, which libuv sets */
@@ -29,8 +26,9 @@
 enum {
     READ_SIZE = 64 * 1024,
     REPLY_MAX = 64 * 1024,
-    QUIET_MS = 100,    /* a stream still open that long after the end, and silent, is given up */
-    BACKSTOP_MS = 1500 /* what the jail gets beyond time-out and grace before it is killed */
+    QUIET_MS = 100,     /* a stream still open that long after the end, and silent, is given up */
+    BACKSTOP_MS = 1500, /* what the jail gets beyond time-out and grace before it is killed */
+    SWEEP_MS = 1000     /* for ending what a killed jail has left */
 };
 
 struct port {
@@ -170,63 +168,12 @@ static void try_end(al_proc *p)
     deliver_soon(p);
 }
 
-#if defined(__linux__) && !defined(AL_PORTABLE)
-static bool has_mark(const char *pid, const char *mark)
-{
-    char path[64];
-    bool found = false;
-    al_buf env;
-    int fd;
-
-    snprintf(path, sizeof path, "/proc/%.20s/environ", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    al_buf_init(&env, 4 << 20);
-    for (ssize_t n = 1; n > 0 && al_buf_reserve(&env, 4096) == AL_OK;) {
-        n = read(fd, env.data + env.len, 4096);
-        env.len += n > 0 ? (size_t)n : 0;
-    }
-    close(fd);
-    if (al_buf_char(&env, '\0') == AL_OK)
-        for (size_t at = 0; at < env.len && !found; at += strlen(env.data + at) + 1)
-            found = strcmp(env.data + at, mark) == 0;
-    al_buf_free(&env);
-    return found;
-}
-
-static int kill_marked(const char *mark)
-{
-    struct dirent *entry;
-    int found = 0;
-    DIR *dir = opendir("/proc");
-
-    while (dir && (entry = readdir(dir)))
-        if (atoi(entry->d_name) > 1 && has_mark(entry->d_name, mark)) {
-            kill(atoi(entry->d_name), SIGKILL);
-            found++;
-        }
-    if (dir)
-        closedir(dir);
-    return found;
-}
-
 static void sweep_work(uv_work_t *req)
 {
     al_proc *p = req->data;
-    const struct timespec pause = { 0, 2000000 };
-    int left = 1;
 
-    for (int i = 0; i < 200 && (left = kill_marked(p->mark)) > 0; i++)
-        nanosleep(&pause, NULL);
-    p->result.left = left > 0;
+    p->result.left = !al_marked_end(p->mark, SWEEP_MS);
 }
-#else
-static void sweep_work(uv_work_t *req)
-{
-    ((al_proc *)req->data)->result.left = true; /* nobody can say */
-}
-#endif
 
 static void sweep_done(uv_work_t *req, int status)
 {

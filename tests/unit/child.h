@@ -5,6 +5,7 @@
 // clang-format off: cmocka.h needs these before it
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
