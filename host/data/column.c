@@ -259,6 +259,13 @@ uint64_t al_column_fallbacks(const al_column *c)
     return strcmp(al_column_type(c), "text") == 0 ? c->fallback_texts : 0;
 }
 
+uint64_t al_column_distinct(const al_column *c)
+{
+    uint64_t n = al_values_distinct(c->values), all = c->numbers + c->texts;
+
+    return n < all ? n : all;
+}
+
 static int add_shown(al_buf *out, const al_cell *cell)
 {
     char number[32];

@@ -44,6 +44,7 @@ void al_column_segment(al_column *c);
 const char *al_column_type(const al_column *c); /* integer, real, date, boolean, text */
 bool al_column_mean(const al_column *c, double *mean);
 uint64_t al_column_fallbacks(const al_column *c);
+uint64_t al_column_distinct(const al_column *c); /* an estimate when al_values_exact says so */
 /* Appends the smallest or largest value as text; false when there is none. */
 bool al_column_min(const al_column *c, al_buf *out);
 bool al_column_max(const al_column *c, al_buf *out);

@@ -321,7 +321,7 @@ static int write_column(al_dataset *d, const char *table, size_t ordinal, const 
             text_cell(c->label),
             text_cell(al_column_type(c)),
             al_cell_integer((int64_t)c->nulls),
-            al_cell_integer((int64_t)al_values_distinct(c->values)),
+            al_cell_integer((int64_t)al_column_distinct(c)),
             al_cell_integer(al_values_exact(c->values)),
             has_min ? buf_cell(&least) : al_cell_null(),
             has_max ? buf_cell(&most) : al_cell_null(),

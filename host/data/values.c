@@ -15,12 +15,15 @@
 #define FIRST_ROOM 128 /* slots of a new table */
 #define CHUNK_MIN  1024
 #define CHUNK_MAX  (1u << 20)
-#define SLOT_COST  32   /* a slot and its share of the empty ones */
-#define KEPT       4096 /* values at most that an estimate goes on counting */
-#define REG_BITS   14
-#define REGISTERS  (1u << REG_BITS)
-#define HUGE_FROM  ((size_t)4 << 20) /* bytes of a table that get pages of their own */
-#define HASH_BITS  30                /* of a hash, in the tag */
+#define SLOT_COST  32 /* a slot and its share of the empty ones */
+#define MAX_RUN                                                                       \
+    ((UINT64_C(256) << 20) / SLOT_COST) /* a longer run that ends becomes an estimate \
+                                         */
+#define KEPT      4096                  /* values at most that an estimate goes on counting */
+#define REG_BITS  14
+#define REGISTERS (1u << REG_BITS)
+#define HUGE_FROM ((size_t)4 << 20) /* bytes of a table that get pages of their own */
+#define HASH_BITS 30                /* of a hash, in the tag */
 
 /* Kinds of slot. A real that is a whole number has the key of that integer. */
 enum { INTEGER, REAL, TEXT, WHOLE_REAL };
@@ -38,6 +41,9 @@ struct chunk { /* kept texts: length, bytes, length, bytes … */
 };
 
 struct al_values {
+    bool scattered; /* until then the values are run_first, run_first + 1 … : row ids, mostly */
+    int64_t run_first; /* they need no table */
+    uint64_t run;
     struct slot *slots;
     size_t room, used;
     struct chunk *chunks; /* the newest first */
@@ -146,6 +152,14 @@ static al_cell kept_text(uint64_t key)
 
     memcpy(&len, at, sizeof len);
     return al_cell_text(at + sizeof len, len);
+}
+
+static inline void make_probe(struct probe *p, const al_cell *cell)
+{
+    if (cell->kind == AL_CELL_TEXT)
+        *p = (struct probe){ .hash = al_hash64(cell->text, cell->len), .kind = TEXT };
+    else
+        number_probe(p, cell);
 }
 
 static inline bool same(const struct slot *s, uint32_t tag, const struct probe *p,
@@ -266,32 +280,86 @@ static int count(al_values *v, const struct probe *p, const al_cell *cell)
     return AL_OK;
 }
 
-int al_values_add(al_values *v, const al_cell *cells, size_t n, size_t stride)
+static int count_block(al_values *v, const al_cell *cells, size_t n, size_t stride)
 {
     struct probe probes[BLOCK];
+    const al_cell *cell = cells;
 
-    for (size_t from = 0; from < n; from += BLOCK) {
-        size_t some = n - from < BLOCK ? n - from : BLOCK;
-        const al_cell *cell = cells + from * stride;
-
-        if (!v->registers && make_room(v, some) != AL_OK)
-            return AL_ENOMEM;
-        for (size_t i = 0; i < some; i++, cell += stride) {
-            if (cell->kind == AL_CELL_NULL)
-                continue;
-            if (cell->kind == AL_CELL_TEXT)
-                probes[i] =
-                    (struct probe){ .hash = al_hash64(cell->text, cell->len), .kind = TEXT };
-            else
-                number_probe(&probes[i], cell);
-            __builtin_prefetch(&v->slots[place(tag_of(&probes[i]), v->room)], 1);
-        }
-        cell = cells + from * stride;
-        for (size_t i = 0; i < some; i++, cell += stride)
-            if (cell->kind != AL_CELL_NULL && count(v, &probes[i], cell) != AL_OK)
-                return AL_ENOMEM;
+    if (!v->registers && make_room(v, n) != AL_OK)
+        return AL_ENOMEM;
+    for (size_t i = 0; i < n; i++, cell += stride) {
+        if (cell->kind == AL_CELL_NULL)
+            continue;
+        make_probe(&probes[i], cell);
+        __builtin_prefetch(&v->slots[place(tag_of(&probes[i]), v->room)], 1);
     }
+    cell = cells;
+    for (size_t i = 0; i < n; i++, cell += stride)
+        if (cell->kind != AL_CELL_NULL && count(v, &probes[i], cell) != AL_OK)
+            return AL_ENOMEM;
     return AL_OK;
+}
+
+static int count_all(al_values *v, const al_cell *cells, size_t n, size_t stride)
+{
+    int rc = AL_OK;
+
+    for (size_t from = 0; from < n && rc == AL_OK; from += BLOCK)
+        rc = count_block(v, cells + from * stride, n - from < BLOCK ? n - from : BLOCK, stride);
+    return rc;
+}
+
+/* How many of the cells the run goes on with. */
+static size_t follow_run(al_values *v, const al_cell *cells, size_t n, size_t stride)
+{
+    for (size_t i = 0; i < n; i++) {
+        const al_cell *cell = &cells[i * stride];
+
+        if (cell->kind == AL_CELL_NULL)
+            continue;
+        if (cell->kind != AL_CELL_INTEGER)
+            return i;
+        if (v->run == 0)
+            v->run_first = cell->integer;
+        if (cell->integer != v->run_first + (int64_t)v->run)
+            return i;
+        v->run++;
+    }
+    return n;
+}
+
+/* The values of the run go where others go. */
+static int end_run(al_values *v)
+{
+    const uint64_t values = v->run;
+    const int64_t first = v->run_first;
+    al_cell cells[BLOCK];
+
+    v->scattered = true;
+    if (values > MAX_RUN && al_values_estimate(v) != AL_OK)
+        return AL_ENOMEM;
+    for (uint64_t i = 0; i < values;) {
+        size_t n = 0;
+
+        for (; n < BLOCK && i < values; n++, i++)
+            cells[n] = al_cell_integer(first + (int64_t)i);
+        if (count_all(v, cells, n, 1) != AL_OK)
+            return AL_ENOMEM;
+    }
+    if (v->registers)
+        v->exact_distinct = values;
+    return AL_OK;
+}
+
+int al_values_add(al_values *v, const al_cell *cells, size_t n, size_t stride)
+{
+    size_t done = v->scattered ? 0 : follow_run(v, cells, n, stride);
+
+    if (done == n)
+        return AL_OK;
+    if (!v->scattered && end_run(v) != AL_OK)
+        return AL_ENOMEM;
+    return count_all(v, cells + done * stride, n - done, stride);
 }
 
 uint64_t al_values_cost(const al_values *v)
@@ -327,45 +395,46 @@ static uint32_t threshold(const al_values *v)
     return t;
 }
 
-int al_values_estimate(al_values *v)
+/* Observes all values, and puts those that occur more than `least` times into kept. */
+static int keep_frequent(al_values *v, al_values *kept, uint32_t least)
 {
-    al_values kept = { 0 };
-    uint32_t least;
-
-    if (v->registers)
-        return AL_OK;
-    if (make_room(&kept, 2 * KEPT) != AL_OK)
-        return AL_ENOMEM;
-    kept.registers = NULL;
-    least = threshold(v);
-    v->registers = calloc(REGISTERS, 1);
-    if (!v->registers) {
-        slots_free(kept.slots, kept.room);
-        return AL_ENOMEM;
-    }
     for (size_t i = 0; i < v->room; i++) {
         const struct slot *s = &v->slots[i];
-        al_cell value;
-        struct probe p = { 0 };
         struct slot *to;
+        struct probe p;
+        al_cell value;
 
         if (!s->count)
             continue;
         value = value_of(s);
-        if (value.kind == AL_CELL_TEXT)
-            p = (struct probe){ .hash = al_hash64(value.text, value.len), .kind = TEXT };
-        else
-            number_probe(&p, &value);
+        make_probe(&p, &value);
         observe(v, p.hash);
         if (s->count <= least)
             continue;
-        to = find(&kept, &p, &value);
-        if (count(&kept, &p, &value) != AL_OK) {
-            free_chunks(kept.chunks);
-            slots_free(kept.slots, kept.room);
+        to = find(kept, &p, &value);
+        if (count(kept, &p, &value) != AL_OK)
             return AL_ENOMEM;
-        }
         to->count = s->count;
+    }
+    return AL_OK;
+}
+
+int al_values_estimate(al_values *v)
+{
+    al_values kept = { .scattered = true };
+
+    if (v->registers)
+        return AL_OK;
+    if (!v->scattered && end_run(v) != AL_OK)
+        return AL_ENOMEM;
+    if (v->registers) /* the run was so long */
+        return AL_OK;
+    v->registers = calloc(REGISTERS, 1);
+    if (!v->registers || make_room(&kept, 2 * KEPT) != AL_OK ||
+        keep_frequent(v, &kept, threshold(v)) != AL_OK) {
+        free_chunks(kept.chunks);
+        slots_free(kept.slots, kept.room);
+        return AL_ENOMEM;
     }
     kept.registers = v->registers;
     kept.exact_distinct = v->used;
@@ -400,6 +469,8 @@ uint64_t al_values_distinct(const al_values *v)
 {
     uint64_t n;
 
+    if (!v->scattered)
+        return v->run;
     if (!v->registers)
         return v->used;
     n = estimate(v);
@@ -431,6 +502,8 @@ size_t al_values_top(const al_values *v, al_value_count *top, size_t n)
 {
     size_t have = 0;
 
+    for (; !v->scattered && have < n && have < v->run; have++)
+        top[have] = (al_value_count){ al_cell_integer(v->run_first + (int64_t)have), 1 };
     for (size_t k = 0; k < v->room; k++) {
         const struct slot *s = &v->slots[k];
         al_value_count it;

@@ -157,6 +157,68 @@ static void an_estimate_of_little(void **state)
     assert_int_equal(al_values_top(v, top, 5), 0); /* nothing is counted any more */
 }
 
+/* Consecutive integers need no table, and are what they were when something else comes. */
+static void runs(void **state)
+{
+    static const al_cell others[] = { { .integer = 5, .kind = AL_CELL_INTEGER },
+                                      { .real = 100001.0, .kind = AL_CELL_REAL },
+                                      { .text = "x", .len = 1, .kind = AL_CELL_TEXT } };
+    al_value_count top[5];
+
+    (void)state;
+    for (size_t k = 0; k < 3; k++) {
+        al_values_close(v);
+        assert_int_equal(al_values_open(&v), AL_OK);
+        for (int i = 0; i < 100000; i++) {
+            add(al_cell_integer(i - 3));
+            if (i % 100 == 0)
+                add(al_cell_null());
+        }
+        assert_int_equal(al_values_distinct(v), 100000);
+        assert_int_equal(al_values_cost(v), 0);
+        assert_int_equal(al_values_top(v, top, 5), 5);
+        assert_int_equal(top[0].value.integer, -3);
+        assert_int_equal(top[4].value.integer, 1);
+        assert_int_equal(top[4].count, 1);
+        add(others[k]);
+        assert_int_equal(al_values_distinct(v), 100000 + (k > 0));
+        assert_true(al_values_cost(v) > 0);
+        add(al_cell_integer(7));
+        assert_int_equal(al_values_top(v, top, 5), 5);
+        assert_int_equal(top[0].value.integer, k == 0 ? 5 : 7);
+        assert_int_equal(top[0].count, 2);
+    }
+}
+
+static void a_run_can_become_an_estimate(void **state)
+{
+    (void)state;
+    for (int i = 1; i <= 50000; i++)
+        add(al_cell_integer(i));
+    assert_int_equal(al_values_estimate(v), AL_OK);
+    add(al_cell_integer(50001));
+    assert_in_range(al_values_distinct(v), 50000, 51500);
+}
+
+/* Past some millions a run that ends is not worth a table. */
+static void a_very_long_run_that_ends(void **state)
+{
+    enum { ROWS = 1000 };
+    al_cell cells[ROWS];
+    int64_t n = 0;
+
+    (void)state;
+    while (n < 8500000) {
+        for (int i = 0; i < ROWS; i++)
+            cells[i] = al_cell_integer(n++);
+        assert_int_equal(al_values_add(v, cells, ROWS, 1), AL_OK);
+    }
+    assert_true(al_values_exact(v));
+    add(al_cell_integer(0));
+    assert_false(al_values_exact(v));
+    assert_in_range(al_values_distinct(v), n, n * 1.03);
+}
+
 static void nothing_at_all(void **state)
 {
     al_value_count top[5];
@@ -180,6 +242,9 @@ int main(void)
         TEST(many_values_grow_the_table),
         TEST(an_estimate_is_near_and_keeps_the_frequent),
         TEST(an_estimate_of_little),
+        TEST(runs),
+        TEST(a_run_can_become_an_estimate),
+        TEST(a_very_long_run_that_ends),
         TEST(nothing_at_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
