@@ -162,8 +162,13 @@ end
 ---@return string[]
 function M.guarantees(job)
   local locale, config = job.session.locale, job.session.config
+  local names = {}
+  for i, input in ipairs(job.inputs) do
+    names[i] = input.kind == "file" and input.source or input.name
+  end
   local list = {
     words.t(locale, "python.your_permissions"),
+    words.t(locale, "python.runs_on", { version = job.python.version, inputs = #names > 0 and names or nil }),
     words.t(locale, "python.clean_environment"),
     words.t(locale, process.ends_orphans and "python.tree_ended" or "python.group_ended", { time = job.timeoutMs }),
     words.t(locale, "python.limits", {

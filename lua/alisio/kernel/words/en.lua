@@ -172,6 +172,7 @@ return {
   ["python.ask"] = "Run this Python script?",
   ["python.ask_titled"] = "Run this Python script ({title})?",
   ["python.your_permissions"] = "! This script runs with your permissions: it can read your files and use the network.",
+  ["python.runs_on"] = { "✓ Runs on Python {version:raw} with copies of {inputs:list}", "✓ Runs on Python {version:raw} without any input" },
   ["python.clean_environment"] = "✓ Its environment holds no key and no setting of Alisio",
   ["python.tree_ended"] = "✓ It ends after {time:duration}, when you stop it and when Alisio ends, with all it started; a script that fights back can outlive that",
   ["python.group_ended"] = "! It ends after {time:duration} or when you stop it; what it starts in a session of its own can outlive that",

@@ -172,6 +172,7 @@ return {
   ["python.ask"] = "¿Ejecutar este script de Python?",
   ["python.ask_titled"] = "¿Ejecutar este script de Python ({title})?",
   ["python.your_permissions"] = "! Este script se ejecuta con sus permisos: puede leer sus archivos y usar la red.",
+  ["python.runs_on"] = { "✓ Se ejecuta con Python {version:raw} y copias de {inputs:list}", "✓ Se ejecuta con Python {version:raw} sin ninguna entrada" },
   ["python.clean_environment"] = "✓ Su entorno no contiene claves ni ajustes de Alisio",
   ["python.tree_ended"] = "✓ Termina a los {time:duration}, al detenerlo y cuando termina Alisio, con todo lo que inició; un script que se resista puede sobrevivir a eso",
   ["python.group_ended"] = "! Termina a los {time:duration} o al detenerlo; lo que inicie en una sesión propia puede sobrevivir a eso",
