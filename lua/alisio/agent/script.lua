@@ -31,7 +31,11 @@ end
 --- Sets keys of the configuration, nested as in config.json. Raises at the caller for a mistake.
 ---@param values table
 function M.setup(values)
-  local ok, message = user.runtime().config:setup(values, place(2))
+  local runtime, ok, message
+  runtime, message = user.runtime()
+  if runtime then
+    ok, message = runtime.config:setup(values, place(2))
+  end
   if not ok then
     error(message, 0) -- it names the file and line
   end
@@ -56,6 +60,7 @@ end
 ---@field name string
 ---@field rows integer
 ---@field sheets table[]
+---@field data alisio.Data
 local Dataset = {}
 Dataset.__index = Dataset
 
@@ -66,7 +71,7 @@ Dataset.__index = Dataset
 ---@return fun(): table? rows  raises when the statement is refused or fails
 ---@return string? message
 function Dataset:query(sql, options)
-  local answer, message = user.session().data:query(self.id, sql, options or {})
+  local answer, message = self.data:query(self.id, sql, options)
   if not answer then
     error(message, 2)
   end
@@ -84,16 +89,17 @@ end
 ---@return string? message
 ---@return string? id
 function M.open_dataset(path)
-  local session = user.session()
-  local described, message, id = session.data:open(path, {})
+  local session, message, id = user.session()
+  if not session then
+    return nil, message, id
+  end
+  local described
+  described, message, id = session.data:open(path)
   if not described then
     return nil, message, id
   end
-  local set = setmetatable({ sheets = described.sheets }, Dataset)
-  for key, value in pairs(described.dataset or described) do
-    set[key] = value
-  end
-  return set
+  described.data = session.data
+  return setmetatable(described, Dataset)
 end
 
 --- What a tool gets beside its input when a script calls it.
@@ -120,14 +126,17 @@ function M.python(input)
   if type(input) == "string" then
     input = { code = input }
   end
-  local session = user.session() -- the tools are there from here on
+  local session, message, id = user.session() -- the tools are there from here on
+  if not session then
+    return nil, message, id
+  end
   local def = tool.get "python_run"
   if not def then
     return nil, "python_run is switched off (analysis.enabled)", "not_found"
   end
-  local ok, message = schema.check(def.schema, input)
+  local ok, why = schema.check(def.schema, input)
   if not ok then
-    error("python: " .. message, 2)
+    error("python: " .. why, 2)
   end
   return tool.call("python_run", input, call_context(session))
 end
@@ -144,8 +153,13 @@ Agent.__index = Agent
 ---@return string? message
 ---@return string? id
 function Agent:run(prompt, options)
-  local session, message, id = agent_session.open {
-    runtime = user.runtime(), kind = "script", agent = self.options, ask = user.asker(),
+  local runtime, session, message, id
+  runtime, message, id = user.runtime()
+  if not runtime then
+    return nil, message, id
+  end
+  session, message, id = agent_session.open {
+    runtime = runtime, kind = "script", agent = self.options, ask = user.asker(),
   }
   if not session then
     return nil, message, id

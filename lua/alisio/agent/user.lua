@@ -3,55 +3,91 @@
 -- The top level of such a file cannot wait: it runs in a coroutine that is no task, and a wait there
 -- is answered with the event to use. What a failing file had added is taken away again.
 local fs = require "std.fs"
+local host = require "std.host"
 local log = require "std.log"
 local path = require "std.path"
+local task = require "std.task"
 local registry = require "alisio.agent.registry"
 
 local M = {}
 
-local runtime, session, starter, ask
+local runtime, session, start, ask
+
+--- Makes something when it is first asked for; who asks meanwhile waits for the same. The maker itself,
+-- asking on its way, is told what there is.
+local function once(there_is, make)
+  local maker
+  return function()
+    if (maker or not there_is()) and task.current() ~= maker then
+      maker = maker or task.spawn(make)
+      local mine = maker
+      local ok, made, message, id = mine:wait()
+      maker = maker ~= mine and maker or nil
+      if not ok then
+        error(made, 0)
+      elseif not made then
+        return nil, message, id
+      end
+    end
+    return there_is()
+  end
+end
+
+local open_session = once(function() return session end, function()
+  local message, id
+  session, message, id = require("alisio.agent.session").open {
+    runtime = runtime, kind = "cli", shared = true, ask = ask,
+  }
+  return session, message, id
+end)
 
 --- Says which runtime the user's calls act in.
----@param value table
+---@param value table?
 function M.context(value)
-  runtime = value
+  runtime, session = value, nil
 end
 
 --- Says how a script gets its runtime when it first needs one, and whom its tools may ask.
----@param start fun(): table?, string?
+---@param starter? fun(): table?, string?, string?
 ---@param question? fun(request: table): string, string?
-function M.on_demand(start, question)
-  starter, ask = start, question
+function M.on_demand(starter, question)
+  local function there_is()
+    return runtime
+  end
+  local function make()
+    local message, id
+    runtime, message, id = starter()
+    return runtime, message, id
+  end
+  start, ask = starter and once(there_is, make), question
 end
 
---- The runtime of this process. Raises at the caller's caller where there is none.
+--- The runtime of this process. Raises at the caller's caller where there can be none.
 ---@async
----@return table
+---@return table? runtime
+---@return string? message  a script's could not be started
+---@return string? id
 function M.runtime()
-  if not runtime and starter then
-    local made, message = starter()
-    if not made then
-      error(message, 3)
+  if start then
+    local _, message, id = start()
+    if message then
+      return nil, message, id
     end
-    runtime = made
   end
   return runtime or error('nothing runs yet: do it in alisio.on("session_opened", …)', 3)
 end
 
 --- The session a script's calls act in, made when first needed.
 ---@async
----@return alisio.Session
+---@return alisio.Session? session
+---@return string? message
+---@return string? id
 function M.session()
-  if not session then
-    local made, message = require("alisio.agent.session").open {
-      runtime = M.runtime(), kind = "cli", shared = true, ask = ask,
-    }
-    if not made then
-      error(message, 3)
-    end
-    session = made
+  local ready, message, id = M.runtime()
+  if not ready then
+    return nil, message, id
   end
-  return session
+  return open_session()
 end
 
 --- Who answers the questions of a script's tools.
@@ -109,6 +145,15 @@ local function warn(warnings, what, message)
   warnings[#warnings + 1] = text
 end
 
+--- Lets `require` find the user's own modules.
+---@param config_dir string
+function M.search(config_dir)
+  local dir = path.join(config_dir, "lua")
+  if not dir:find "[;?]" and not package.path:find(dir .. "/?.lua;", 1, true) then
+    host.add_lua_path(dir)
+  end
+end
+
 --- Loads init.lua, the plugins by name, then the init.lua of a project that is trusted. A broken
 -- init.lua is an error of the configuration; another broken file takes its own additions away and is
 -- named in `warnings`.
@@ -120,11 +165,7 @@ end
 ---@return string? message
 ---@return string? id
 function M.load(config_dir, warnings, project)
-  local own = path.join(config_dir, "lua")
-  local search = own .. "/?.lua;" .. own .. "/?/init.lua;"
-  if package.path:sub(1, #search) ~= search then
-    package.path = search .. package.path
-  end
+  M.search(config_dir)
   local init = path.join(config_dir, "init.lua")
   if fs.exists(init) then
     local ok, message = load_file(init, "init.lua")

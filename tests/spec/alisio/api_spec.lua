@@ -143,4 +143,107 @@ describe("the public API", function()
       end
     end)
   end)
+
+  describe("as its page shows it:", function()
+    local task = require "std.task"
+    local bench
+    before_each(function()
+      bench = helper.new()
+      bench:file("north.csv", "region,total\nN,5\nS,7\nN,4\n")
+      bench:file("south.csv", "region,total\nE,1\n")
+      user.context(bench.runtime)
+    end)
+    after_each(function()
+      user.session():close()
+      user.on_demand()
+      user.context(nil)
+      registry.drop "page"
+      bench:close()
+    end)
+
+    it("a script opens files side by side, and all is started once", function()
+      local starts = 0
+      user.context(nil)
+      user.on_demand(function()
+        starts = starts + 1
+        task.sleep(5)
+        return bench.runtime
+      end)
+      local sets = assert(task.map({ "north.csv", "south.csv" }, alisio.dataset.open))
+      assert.same({ 1, 3, 1 }, { starts, sets[1].rows, sets[2].rows })
+      local seen = {}
+      for row in sets[1]:query "SELECT region, sum(total) AS total FROM data GROUP BY 1 ORDER BY 2 DESC" do
+        seen[#seen + 1] = row.region .. row.total
+      end
+      assert.same({ "N9", "S7" }, seen)
+      local set, message, id = alisio.dataset.open "west.csv"
+      assert.same({ nil, "not_found" }, { set, id })
+      assert.matches("west.csv", message)
+      assert.has_error(function() sets[1]:query "DELETE FROM data" end)
+    end)
+
+    it("a start that fails is told to all who wait, and tried again", function()
+      local fails = true
+      user.context(nil)
+      user.on_demand(function()
+        task.sleep(5)
+        if fails then
+          return nil, "not today", "config_invalid"
+        end
+        return bench.runtime
+      end)
+      local told = assert(task.map({ 1, 2 }, function()
+        return select(2, alisio.dataset.open "north.csv")
+      end))
+      assert.same({ "not today", "not today" }, told)
+      fails = false
+      assert.equal(3, assert(alisio.dataset.open "north.csv").rows)
+    end)
+
+    it("another agent, with a model of one's own", function()
+      registry.as("page", alisio.model, {
+        name = "echo",
+        stream = function(request, emit)
+          emit { type = "text", text = "You said: " .. request.messages[#request.messages].text }
+          return { stop = "end", usage = { inputTokens = 0, outputTokens = 0 } }
+        end,
+      })
+      local critic = alisio.agent {
+        name = "critic", system = "You look for mistakes in numbers.", tools = { "data_query" }, model = "echo",
+        limits = { turns = 8 },
+      }
+      local heard = {}
+      local run = critic:run("Check it", {
+        on = function(event) heard[#heard + 1] = event.type == "message_delta" and event.text or nil end,
+      })
+      assert.same({ "completed", 0, "You said: Check it" }, { run.status, run.usage.outputTokens, table.concat(heard) })
+    end)
+
+    it("a rule, a hook and a listener", function()
+      local published
+      registry.as("page", function()
+        alisio.permission {
+          tool = "write_file", where = function(input) return input.path:find "^reports/" end, decide = "allow",
+        }
+        alisio.before("tool", function(call)
+          if call.name == "artifact_list" then
+            return alisio.deny "not in this house"
+          end
+        end)
+        alisio.on("artifact_published", function(event) published = event.artifact.path end)
+      end)
+      bench:will_reply({ calls = {
+        { "write_file", { path = "reports/a.md", content = "A" } }, { "write_file", { path = "b.md", content = "B" } },
+        { "artifact_list", {} }, { "artifact_create", { fileName = "c.md", text = "C" } },
+      } }, { text = "done" })
+      local _, events = bench:prompt(bench:session(), "go")
+      local statuses = {}
+      for i, event in ipairs(helper.of(events, "tool_completed")) do
+        statuses[i] = event.status
+      end
+      assert.same({ "ok", "denied", "denied", "ok" }, statuses)
+      assert.same({ "A", nil }, { bench:read "reports/a.md", (bench:read "b.md") })
+      assert.equal("C", (fs.read(published)))
+    end)
+  end)
 end)

@@ -38,6 +38,9 @@ function M.run(ctx, args)
   if not chunk then
     return nil, err, "usage"
   end
+  if not ctx.args.clean then
+    user.search(ctx.config_dir)
+  end
   user.on_demand(function()
     return ctx:runtime()
   end, question.asker(ctx))
