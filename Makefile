@@ -141,6 +141,7 @@ deps: ## installs what building and running need
 	@sh vendor/deps.sh build $(PKGS_all)
 
 run: deps ## builds, then makes a report and a chart from a sales file in build/demo
+	@echo "Building"
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@sh examples/demo.sh $(B)
 

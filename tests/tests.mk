@@ -12,6 +12,7 @@ vendor/node_modules/.package-lock.json: vendor/package-lock.json
 	  echo "vendor: npm could not fetch the packages; tests that need them will be skipped" >&2
 
 test: deps-test ## builds and runs all tests; T=unit runs one part (T="unit spec" two)
+	@echo "Building"
 	@$(MAKE) --no-print-directory $(JOBS) all unit
 	@B=$(B) CC='$(CC)' SAN=$(SAN) PORTABLE=$(PORTABLE) python3 tests/run $(T)
 

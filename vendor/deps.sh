@@ -98,7 +98,7 @@ fi
 
 # The lists may be fresh already, from the call before this one.
 mkdir -p build
-echo "Installing$apt"
+echo "Installing$apt (output in build/deps.log)"
 DEBIAN_FRONTEND=noninteractive
 export DEBIAN_FRONTEND
 install='apt-get -o DPkg::Lock::Timeout=120 install -y --no-install-recommends'
