@@ -350,9 +350,18 @@ local LEFT_OUT = "\n[… %d bytes left out …]\n"
 
 local function write_logs(root, job, r)
   for _, stream in ipairs { "stdout", "stderr" } do
-    root:write(path.join(job.id, "logs", stream .. ".log"), whole(r, stream, LEFT_OUT),
+    local ok, message = root:write(path.join(job.id, "logs", stream .. ".log"), whole(r, stream, LEFT_OUT),
       { mode = PRIVATE, parents = true })
+    if not ok then
+      return nil, message
+    end
   end
+  return true
+end
+
+local function write_record(root, job)
+  job.record.endedAt = clock.now()
+  return write_json(root, path.join(job.id, "job.json"), job.record)
 end
 
 -- The first and last part of a stream, for the model.
@@ -425,42 +434,54 @@ local function publish(root, job, status)
   return job.session.artifacts:publish_folder(path.join(job.parent, rel), provenance(job, status))
 end
 
-local function finish(root, job, r)
-  local status = status_of(r)
-  write_logs(root, job, r)
-  local may_publish = not r.left and (status == "succeeded" or status == "failed" and job.publishOnError)
-  local published, message, id, fields
-  if may_publish then
-    published, message, id, fields = publish(root, job, status)
-  end
-  job.record.status = status
-  job.record.code, job.record.signal, job.record.limit = r.code, r.signal, r.limit
-  job.record.usage = r.usage
-  job.record.publication = message and { error = id, message = message, reason = fields and fields.reason } or nil
+-- The end of a run in lines, for the model.
+local function report(job, r, status, published, refusal)
   local lines = { headline(job, r, status) }
   if r.ended > 0 then
     lines[#lines + 1] = ("%d processes it had left running were ended."):format(r.ended)
   end
-  if status == "failed" and not job.publishOnError then
+  if refusal then
+    lines[#lines + 1] = "Nothing was published: " .. refusal
+  elseif r.left and r.reason ~= "lost" then
+    lines[#lines + 1] = "One of its processes could not be ended, so nothing was published."
+  elseif status == "failed" and not job.publishOnError then
     lines[#lines + 1] = "Nothing was published."
-  elseif message then
-    lines[#lines + 1] = ("Nothing was published: %s"):format(message)
   end
-  local artifacts = json.array {}
-  for _, art in ipairs(published and published.artifacts or {}) do
-    artifacts[#artifacts + 1] = art.id
+  for _, art in ipairs(published.artifacts) do
     lines[#lines + 1] = ("Published %s: %s (%s, %d bytes)%s"):format(art.id, art.fileName, art.kind, art.bytes,
       status == "succeeded" and "" or ", marked Partial")
   end
-  for _, warning in ipairs(published and published.warnings or {}) do
+  for _, warning in ipairs(published.warnings) do
     lines[#lines + 1] = "warning: " .. warning
   end
-  job.record.artifacts = artifacts
+  return lines
+end
+
+local function finish(root, job, r)
+  local status, record = status_of(r), job.record
+  local kept, not_kept = write_logs(root, job, r)
+  local published, refusal, id, fields
+  if not r.left and (status == "succeeded" or status == "failed" and job.publishOnError) then
+    published, refusal, id, fields = publish(root, job, status)
+  end
+  published = published or { artifacts = {}, warnings = {} }
+  local artifacts = json.array {}
+  for i, art in ipairs(published.artifacts) do
+    artifacts[i] = art.id
+  end
+  record.status, record.code, record.signal, record.limit = status, r.code, r.signal, r.limit
+  record.usage, record.artifacts = r.usage, artifacts
+  record.publication = refusal and { error = id, message = refusal, reason = fields and fields.reason } or nil
+  local lines = report(job, r, status, published, refusal)
+  local recorded, not_recorded = write_record(root, job)
+  if not (kept and recorded) then
+    lines[#lines + 1] = "What is known of this run was not kept: " .. (not_kept or not_recorded)
+  end
   lines[#lines + 1] = excerpt(r, "stdout")
   lines[#lines + 1] = excerpt(r, "stderr")
   return {
     text = table.concat(lines, "\n"), artifacts = artifacts, executionId = job.id,
-    isError = (status ~= "succeeded" or message ~= nil) or nil,
+    isError = (status ~= "succeeded" or refusal ~= nil or r.left) or nil,
   }
 end
 
@@ -499,8 +520,9 @@ function M.run(job, call, granted)
   end
   job.record.status = "cancelled" -- unless it comes to another end
   local _ <close> = setmetatable({}, { __close = function()
-    job.record.endedAt = clock.now()
-    write_json(root, path.join(job.id, "job.json"), job.record)
+    if not job.record.endedAt then
+      write_record(root, job)
+    end
   end })
   local r
   r, message, id, fields = execute(job, call)
