@@ -2,21 +2,21 @@
 --
 -- A listener that raises is reported once, with its place, and the run goes on. A hook that raises
 -- refuses the step: what was put in front of it to stop something must not let it through.
-local registry = require "alisio.agent.registry"
 local log = require "std.log"
 local schema = require "std.schema"
+local event_types = require "alisio.kernel.event_types"
+local registry = require "alisio.agent.registry"
 
 local M = {}
 
 --- Where a hook can stand.
-M.points = { "prompt", "model", "tool", "permission", "python", "publish", "reply" }
+local points = { "prompt", "model", "tool", "permission", "python", "publish", "reply" }
 
 --- Events a listener can hear; "*" hears all.
-M.types = {
-  "*", "run_started", "message_delta", "message_completed", "tool_started", "tool_progress",
-  "tool_completed", "permission_requested", "permission_resolved", "dataset_ready",
-  "artifact_published", "turn_completed", "session_opened", "log", "run_completed",
-}
+local heard = { "*" }
+for i, event in ipairs(event_types) do
+  heard[i + 1] = event.type
+end
 
 local Denial = {}
 
@@ -49,7 +49,7 @@ end
 ---@param fn fun(event: table)
 ---@return fun() remove
 function M.on(name, fn)
-  check_name(name, M.types, "event", 2)
+  check_name(name, heard, "event", 2)
   check_function(fn, "alisio.on", 2)
   local remove = registry.add("on", { name = name, fn = fn }, 2)
   return remove
@@ -60,7 +60,7 @@ end
 ---@param fn fun(step: table): table?  may change the table, or returns a denial
 ---@return fun() remove
 function M.before(point, fn)
-  check_name(point, M.points, "step", 2)
+  check_name(point, points, "step", 2)
   check_function(fn, "alisio.before", 2)
   local remove = registry.add("before", { name = point, fn = fn }, 2)
   return remove

@@ -4,7 +4,6 @@
 local clock = require "std.clock"
 local digest = require("std.artifact").digest_bytes
 local json = require "std.json"
-local schema = require "std.schema"
 local hooks = require "alisio.agent.hooks"
 local registry = require "alisio.agent.registry"
 
@@ -12,9 +11,6 @@ local M = {}
 
 local Permission = {}
 Permission.__index = Permission
-
---- What tools do to the world.
-M.effects = { "read", "internal", "write", "process", "external" }
 
 local harmless = { read = true, internal = true }
 local mode_allows = {
@@ -47,16 +43,7 @@ local rule_keys = { "tool", "capability", "effect", "where", "decide", "reason" 
 ---@param rule table  { tool?, capability?, effect?, where = function(input)?, decide = "allow"|"deny", reason? }
 ---@return fun() remove
 function M.rule(rule)
-  local known = {}
-  for _, key in ipairs(rule_keys) do
-    known[key] = true
-  end
-  for key in pairs(rule) do
-    if not known[key] then
-      local near = schema.nearest(tostring(key), rule_keys)
-      error(("permission: unknown key %q%s"):format(tostring(key), near and ", did you mean " .. near .. "?" or ""), 2)
-    end
-  end
+  registry.check_keys("permission", rule, rule_keys, 2)
   if rule.decide ~= "allow" and rule.decide ~= "deny" then
     error('permission: decide is "allow" or "deny"', 2)
   end

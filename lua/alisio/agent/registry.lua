@@ -1,13 +1,35 @@
 --- What users' Lua adds to the agent: tools, hooks, rules, models, settings. Each entry remembers
 -- who added it (init.lua, a plugin, a script) and where, so that it dies with its owner.
+local schema = require "std.schema"
+
 local M = {}
 
 local entries = {}
 local owner = "alisio"
 
-local function place(level)
+--- File and line of a caller.
+---@param level integer  1: of the function that asks
+---@return string
+function M.place(level)
   local info = debug.getinfo(level + 1, "Sl")
   return info and ("%s:%d"):format(info.short_src, info.currentline) or "?"
+end
+
+--- Raises for a key that is none, naming the nearest.
+---@param what string     what the keys are of
+---@param given table
+---@param names string[]  the keys there are
+---@param level integer   of the mistake, as of error
+function M.check_keys(what, given, names, level)
+  local known = {}
+  for _, name in ipairs(names) do
+    known[name] = true
+  end
+  for key in pairs(given) do
+    if not known[key] then
+      error(("%s: unknown key %q%s"):format(what, tostring(key), schema.hint(key, names)), level + 1)
+    end
+  end
 end
 
 --- Adds an entry.
@@ -17,7 +39,7 @@ end
 ---@param undo? fun()     runs when the entry is taken away
 ---@return fun() remove   takes the entry away; harmless the second time
 function M.add(kind, value, level, undo)
-  local entry = { kind = kind, value = value, owner = owner, where = place((level or 1) + 1), undo = undo }
+  local entry = { kind = kind, value = value, owner = owner, where = M.place((level or 1) + 1), undo = undo }
   entries[#entries + 1] = entry
   return function()
     for i, other in ipairs(entries) do

@@ -9,32 +9,13 @@ local user = require "alisio.agent.user"
 
 local M = {}
 
-local function place(level)
-  local info = debug.getinfo(level + 1, "Sl")
-  return ("%s:%d"):format(info.short_src, info.currentline)
-end
-
---- Raises for a key that is none, naming the nearest.
-local function known(what, given, names, level)
-  for key in pairs(given) do
-    local found = false
-    for _, name in ipairs(names) do
-      found = found or name == key
-    end
-    if not found then
-      local near = schema.nearest(tostring(key), names)
-      error(("%s: unknown key %q%s"):format(what, tostring(key), near and ", did you mean " .. near .. "?" or ""), level + 1)
-    end
-  end
-end
-
 --- Sets keys of the configuration, nested as in config.json. Raises at the caller for a mistake.
 ---@param values table
 function M.setup(values)
   local runtime, ok, message
   runtime, message = user.runtime()
   if runtime then
-    ok, message = runtime.config:setup(values, place(2))
+    ok, message = runtime.config:setup(values, registry.place(2))
   end
   if not ok then
     error(message, 0) -- it names the file and line
@@ -45,7 +26,7 @@ end
 ---@param command { name: string, help: string?, run: fun(session: table, words: string[]) }
 ---@return fun() remove
 function M.command(command)
-  known("command", command, { "name", "help", "run" }, 2)
+  registry.check_keys("command", command, { "name", "help", "run" }, 2)
   if type(command.name) ~= "string" or not command.name:find "^%l[%l%d-]*$" then
     error("command: name is lower-case letters, digits and -, and begins with a letter", 2)
   elseif type(command.run) ~= "function" then
@@ -172,9 +153,8 @@ end
 ---@param options { name: string, system: string?, tools: string[]?, model: string?, limits: table? }
 ---@return alisio.Agent
 function M.agent(options)
-  known("agent", options, { "name", "system", "tools", "model", "limits" }, 2)
-  known("agent: limits", options.limits or {},
-    { "turns", "timeMs", "outputTokens", "contextCharacters", "totalTokens" }, 2)
+  registry.check_keys("agent", options, { "name", "system", "tools", "model", "limits" }, 2)
+  registry.check_keys("agent: limits", options.limits or {}, agent_session.LIMITS, 2)
   if type(options.name) ~= "string" then
     error("agent: give it a name", 2)
   end
@@ -190,7 +170,7 @@ end
 ---@return string? id
 function M.run(prompt, options)
   options = options or {}
-  known("run", options, { "on", "model", "tools", "system", "limits" }, 2)
+  registry.check_keys("run", options, { "on", "model", "tools", "system", "limits" }, 2)
   local agent = setmetatable({ options = {
     model = options.model, tools = options.tools, system = options.system, limits = options.limits,
   } }, Agent)

@@ -25,7 +25,8 @@ local M = {}
 local Session = {}
 Session.__index = Session
 
-local limit_names = { "turns", "timeMs", "outputTokens", "contextCharacters", "totalTokens" }
+--- What a run is limited by: keys of an agent's limits, and of agent.limits.
+M.LIMITS = { "turns", "timeMs", "outputTokens", "contextCharacters", "totalTokens" }
 local WRITE_WAIT_MS = 5000
 
 --- Title of a session: the first line of its first prompt.
@@ -79,7 +80,7 @@ local function make(options, id)
     ask_face = options.ask,
     wait_total = 0,
   }, Session)
-  for _, name in ipairs(limit_names) do
+  for _, name in ipairs(M.LIMITS) do
     self.limits[name] = (agent.limits or {})[name] or config:get("agent.limits." .. name)
   end
   for _, name in ipairs(agent.tools or {}) do

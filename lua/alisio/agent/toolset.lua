@@ -19,16 +19,9 @@ local function check(def, level)
   if type(def) ~= "table" then
     error("a tool is a table", level)
   end
-  local known = {}
-  for _, key in ipairs(keys) do
-    known[key] = true
-  end
+  registry.check_keys("tool", def, keys, level)
   local copy = {}
   for key, value in pairs(def) do
-    if not known[key] then
-      local near = schema.nearest(tostring(key), keys)
-      error(("tool: unknown key %q%s"):format(tostring(key), near and ", did you mean " .. near .. "?" or ""), level)
-    end
     copy[key] = value
   end
   local name = def.name

@@ -244,8 +244,7 @@ end
 function Config:resolve(key, top, level)
   local spec = spec_of(key)
   if not spec then
-    local near = schema.nearest(key, known_keys())
-    error(("no configuration key %q%s"):format(key, near and (", did you mean " .. near .. "?") or ""), level + 1)
+    error(("no configuration key %q%s"):format(key, schema.hint(key, known_keys())), level + 1)
   end
   for i = top, 1, -1 do
     local held = self.layers[LAYERS[i]][key]

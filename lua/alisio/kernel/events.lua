@@ -230,8 +230,7 @@ end
 function Bus:emit(type_name, fields)
   local kind = by_type[type_name]
   if not kind then
-    local near = schema.nearest(tostring(type_name), names)
-    error(("no event type %q%s"):format(tostring(type_name), near and (", did you mean " .. near .. "?") or ""), 2)
+    error(("no event type %q%s"):format(tostring(type_name), schema.hint(type_name, names)), 2)
   end
   local ok, wrong = kind.schema:check(fields or {})
   if not ok then

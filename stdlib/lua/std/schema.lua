@@ -73,6 +73,15 @@ function M.nearest(name, candidates)
   return best
 end
 
+--- What an error about a wrong name ends in: ", did you mean …?", or nothing.
+---@param name any
+---@param candidates string[]
+---@return string
+function M.hint(name, candidates)
+  local near = M.nearest(tostring(name), candidates)
+  return near and (", did you mean %s?"):format(near) or ""
+end
+
 -- Shorthand -----------------------------------------------------------------------------------
 
 local function element(text, whole)
@@ -92,9 +101,7 @@ local function element(text, whole)
     for name in pairs(ARTICLE) do
       names[#names + 1] = name
     end
-    local near = M.nearest(text, names)
-    error(("unknown type %q in shorthand %q%s"):format(text, whole,
-      near and (", did you mean " .. near .. "?") or ""), 0)
+    error(("unknown type %q in shorthand %q%s"):format(text, whole, M.hint(text, names)), 0)
   end
   return { type = text }
 end
@@ -259,9 +266,7 @@ function walk(node, where, root)
   for keyword, value in pairs(node) do
     local check = KEYWORDS[keyword]
     if not check then
-      local near = M.nearest(tostring(keyword), KEYWORD_NAMES)
-      error(("%s: unknown schema keyword %q%s"):format(where, tostring(keyword),
-        near and (", did you mean " .. near .. "?") or ""), 0)
+      error(("%s: unknown schema keyword %q%s"):format(where, tostring(keyword), M.hint(keyword, KEYWORD_NAMES)), 0)
     end
     check(value, where .. "." .. keyword, root)
   end

@@ -18,11 +18,7 @@ function M.add(provider)
   if type(provider) ~= "table" or type(provider.name) ~= "string" or type(provider.stream) ~= "function" then
     error("model: give a name and stream = function(request, emit)", 2)
   end
-  for key in pairs(provider) do
-    if key ~= "name" and key ~= "stream" then
-      error(("model: unknown key %q; there are: name, stream"):format(tostring(key)), 2)
-    end
-  end
+  registry.check_keys("model", provider, { "name", "stream" }, 2)
   local remove = registry.add("model", provider, 2)
   return remove
 end
