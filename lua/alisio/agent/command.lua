@@ -90,16 +90,9 @@ end
 ---@return string? message
 ---@return string? id
 function M.run(argv, input, call)
-  local rel, message, id = place.relative(call, input.cwd)
+  local rel, message, id = place.folder(call, input.cwd)
   if not rel then
     return nil, message, id
-  end
-  local stat
-  stat, message, id = place.stat(call, rel)
-  if not stat then
-    return nil, message, id
-  elseif stat.type ~= "dir" then
-    return nil, input.cwd .. " is not a folder", "not_found"
   end
   local limit = input.timeoutMs or M.DEFAULT_TIMEOUT
   local result

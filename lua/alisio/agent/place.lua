@@ -1,5 +1,6 @@
 --- Paths the model gives: beneath the workspace, or refused.
 local path = require "std.path"
+local text = require "std.text"
 
 local M = {}
 
@@ -40,6 +41,44 @@ function M.stat(call, rel)
   return call.workspace:stat(rel)
 end
 
+--- The path of a tool's input where something stands, and what.
+---@param call table
+---@param given string?
+---@return string? rel
+---@return table|string|nil stat  or the message
+---@return string? id
+function M.find(call, given)
+  local rel, message, id = M.relative(call, given)
+  if not rel then
+    return nil, message, id
+  end
+  local stat
+  stat, message, id = M.stat(call, rel)
+  if not stat then
+    return nil, message, id
+  end
+  return rel, stat
+end
+
+--- The path of a tool's input where a folder stands.
+---@param call table
+---@param given string?
+---@return string? rel
+---@return string? message
+---@return string? id
+function M.folder(call, given)
+  local rel, stat, id = M.find(call, given)
+  if not rel then
+    return nil, stat, id
+  elseif stat.type ~= "dir" then
+    return nil, given .. " is not a folder", "not_found"
+  end
+  return rel
+end
+
+--- Folders that are not entered: what is in them was made by a program, and there is much of it.
+M.SKIPPED = { [".git"] = true, ["node_modules"] = true, [".venv"] = true, ["__pycache__"] = true }
+
 --- Whether bytes are those of a binary file: a NUL, or not UTF-8, near the beginning.
 ---@param bytes string
 ---@return boolean
@@ -48,7 +87,6 @@ function M.is_binary(bytes)
   if head:find("\0", 1, true) then
     return true
   end
-  local text = require "std.text"
   -- A character may be cut at the end of the sample.
   for drop = 0, 3 do
     if text.valid(head:sub(1, #head - drop)) then
@@ -58,10 +96,8 @@ function M.is_binary(bytes)
   return true
 end
 
---- A glob as a Lua pattern: `*` and `?` stay in one folder, `**` crosses folders.
----@param glob string
----@return string pattern
-function M.glob(glob)
+-- A glob as a Lua pattern: `*` and `?` stay in one folder, `**` crosses folders.
+local function pattern_of(glob)
   local out = glob:gsub("[%^%$%(%)%%%.%[%]%+%-]", "%%%0")
   out = out:gsub("%*%*/", "\1"):gsub("%*%*", "\2"):gsub("%*", "[^/]*"):gsub("%?", "[^/]")
   out = out:gsub("\1", ".-"):gsub("\2", ".*")
@@ -74,7 +110,7 @@ end
 ---@return boolean
 function M.matches(glob, rel)
   local subject = glob:find("/", 1, true) and rel or path.basename(rel)
-  return subject:find(M.glob(glob)) ~= nil
+  return subject:find(pattern_of(glob)) ~= nil
 end
 
 return M

@@ -4,8 +4,6 @@ local place = require "alisio.agent.place"
 
 local MAX_ENTRIES = 500
 
-local skipped = { [".git"] = true, ["node_modules"] = true, [".venv"] = true, ["__pycache__"] = true }
-
 return {
   name = "list_files",
   description = "Lists files of the folder with their sizes, folders first entered by name. "
@@ -17,20 +15,13 @@ return {
     recursive = { "boolean?", "also what lies in folders; true unless said otherwise" },
   },
   run = function(args, call)
-    local rel, message, id = place.relative(call, args.path)
+    local rel, message, id = place.folder(call, args.path)
     if not rel then
       return nil, message, id
     end
-    local stat
-    stat, message, id = place.stat(call, rel)
-    if not stat then
-      return nil, message, id
-    elseif stat.type ~= "dir" then
-      return nil, args.path .. " is not a folder", "not_found"
-    end
     local lines, total, left_out = {}, 0, {}
     for file, entry in fs.walk(call.workspace, rel, function(path, entry)
-      if skipped[entry.name] then
+      if place.SKIPPED[entry.name] then
         left_out[#left_out + 1] = path
         return false
       end

@@ -42,14 +42,9 @@ return {
     lines = { "integer?", "how many lines", minimum = 1 },
   },
   run = function(args, call)
-    local rel, message, id = place.relative(call, args.path)
+    local rel, stat, id = place.find(call, args.path)
     if not rel then
-      return nil, message, id
-    end
-    local stat
-    stat, message, id = place.stat(call, rel)
-    if not stat then
-      return nil, message, id
+      return nil, stat, id
     elseif stat.type == "dir" then
       return nil, args.path .. " is a folder; use list_files", "not_found"
     elseif stat.type ~= "file" then
@@ -58,7 +53,7 @@ return {
       return nil, ("%s has %d bytes, more than the %d that are read; use data_inspect for tables, search_text for text")
         :format(args.path, stat.size, MAX_FILE), "io_error"
     end
-    local bytes
+    local bytes, message
     bytes, message, id = call.workspace:read(rel, { maxBytes = MAX_FILE })
     if not bytes then
       return nil, message, id

@@ -7,7 +7,6 @@ local place = require "alisio.agent.place"
 local MAX_FILE = 16 * 1024 * 1024
 local MAX_HITS = 200
 local MAX_LINE = 240
-local skipped = { [".git"] = true, ["node_modules"] = true, [".venv"] = true, ["__pycache__"] = true }
 
 local function shorten(line)
   if #line > MAX_LINE then
@@ -45,14 +44,9 @@ return {
     ignoreCase = { "boolean?", "also ignore accents and case" },
   },
   run = function(args, call)
-    local rel, message, id = place.relative(call, args.path)
+    local rel, stat, id = place.find(call, args.path)
     if not rel then
-      return nil, message, id
-    end
-    local stat
-    stat, message, id = place.stat(call, rel)
-    if not stat then
-      return nil, message, id
+      return nil, stat, id
     end
     local needle = args.ignoreCase and std_text.fold(args.text) or args.text
     local hits, found, files, large = {}, 0, 0, {}
@@ -71,7 +65,7 @@ return {
       one(rel, stat.size)
     else
       for file, entry in fs.walk(call.workspace, rel, function(_, entry)
-        return not skipped[entry.name]
+        return not place.SKIPPED[entry.name]
       end) do
         if entry.type == "file" and (not args.glob or place.matches(args.glob, file)) then
           one(file, entry.size)
