@@ -175,7 +175,7 @@ local function act(run, call)
   if call.misfit then
     return complete(run, call, "error", say(call.misfit), started)
   end
-  local ok, result, message, id = pcall(tool.call, call.name, call.input, call_context(run, call))
+  local ok, result, message, id, fields = pcall(tool.call, call.name, call.input, call_context(run, call))
   if not ok then
     if result == "cancelled" then
       error(result, 0)
@@ -183,7 +183,7 @@ local function act(run, call)
     return complete(run, call, "error", say(("%s failed: %s"):format(call.name, tostring(result))), started)
   elseif result == nil then
     local status = id == "permission_denied" and "denied" or id == "cancelled" and "cancelled" or "error"
-    local why = tostring(message or "no result")
+    local why = words.failure(run.session.locale, tostring(message or "no result"), id, fields)
     if status == "denied" then
       why = "Not run: " .. why
     elseif status == "error" and id then

@@ -187,6 +187,19 @@ function M.error(locale, id, fields)
   return present(fields, "detail") or present(fields, "object") or id
 end
 
+--- The sentence of a failure as functions return it: the message itself where nothing more is known.
+---@param locale string
+---@param message string
+---@param id string?
+---@param fields table?
+---@return string
+function M.failure(locale, message, id, fields)
+  if id and fields and (present(fields, "object") or present(fields, "detail")) then
+    return M.error(locale, id, fields)
+  end
+  return message
+end
+
 --- The sentence of a structured note: `{ id = "short_rows", count = 2, lines = { 7, 12 } }`.
 ---@param locale string
 ---@param note table|string  a string is a sentence already

@@ -44,6 +44,7 @@ end
 ---@return any result
 ---@return string? message
 ---@return string? id
+---@return table? fields  what the tool tells of its failure
 function M.call(name, input, call)
   return door.call(name, input, call)
 end

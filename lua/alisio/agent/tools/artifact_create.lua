@@ -1,6 +1,4 @@
 --- Publishes a text the model has already.
-local words = require "alisio.kernel.words"
-
 return {
   name = "artifact_create",
   description = "Publishes a text you already have as a file the user can keep: Markdown, HTML (offline: data, "
@@ -17,7 +15,7 @@ return {
       provenance = { tool = "artifact_create", call = call.id, model = call.model },
     }
     if not made then
-      return nil, fields and words.error("en", id, fields) or message, id
+      return nil, message, id, fields
     end
     local lines = { ("Published %s as %s (%s, %d bytes)."):format(made.fileName, made.id, made.kind, made.bytes) }
     for _, warning in ipairs(message or {}) do

@@ -7,7 +7,7 @@ local place = require "alisio.agent.place"
 local function resolve(args, call)
   local art, message, id, fields = call.session.artifacts:get(args.artifactId)
   if not art then
-    return nil, fields and words.error("en", id, fields) or message, id
+    return nil, message, id, fields
   end
   local rel
   rel, message, id = place.relative(call, args.path or art.fileName)
@@ -51,13 +51,14 @@ return {
     }
   end,
   run = function(args, call)
-    local art, rel, there = resolve(args, call)
+    local art, rel, there, about = resolve(args, call)
     if not art then
-      return nil, rel, there
+      return nil, rel, there, about
     end
-    local bytes, message, id = call.session.artifacts:export(art.id, call.workspace, rel, { overwrite = args.overwrite })
+    local bytes, message, id, fields = call.session.artifacts:export(art.id, call.workspace, rel,
+      { overwrite = args.overwrite })
     if not bytes then
-      return nil, message, id
+      return nil, message, id, fields
     end
     return ("Wrote %s, %d bytes."):format(rel, bytes)
   end,

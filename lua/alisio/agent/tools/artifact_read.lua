@@ -1,6 +1,4 @@
 --- Reads a text artifact of the session.
-local words = require "alisio.kernel.words"
-
 return {
   name = "artifact_read",
   description = "Reads a text artifact of this session, at most 64 KiB of it.",
@@ -9,7 +7,7 @@ return {
   run = function(args, call)
     local shown, more, id, fields = call.session.artifacts:read(args.artifactId)
     if not shown then
-      return nil, fields and words.error("en", id, fields) or more, id
+      return nil, more, id, fields
     elseif more then
       return ("%s\n(truncated: these are the first %d bytes)"):format(shown, #shown)
     end

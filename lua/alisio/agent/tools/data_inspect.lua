@@ -2,7 +2,6 @@
 local path = require "std.path"
 local data = require "alisio.data"
 local data_text = require "alisio.data.text"
-local words = require "alisio.kernel.words"
 local place = require "alisio.agent.place"
 
 local function progress(call)
@@ -46,7 +45,7 @@ return {
   run = function(args, call)
     local described, message, id, fields = find(args, call)
     if not described then
-      return nil, fields and words.error("en", id, fields) or message, id
+      return nil, message, id, fields
     end
     if not described.reused then
       call.bus:emit("dataset_ready", { dataset = data.document(described, call.session.locale).dataset })

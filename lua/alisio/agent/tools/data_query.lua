@@ -1,7 +1,6 @@
 --- Asks a dataset of the session one SELECT.
 local json = require "std.json"
 local data_text = require "alisio.data.text"
-local words = require "alisio.kernel.words"
 
 local MAX_TEXT = 48 * 1024 -- of an answer that the model reads
 
@@ -20,7 +19,7 @@ return {
     local answer, message, id, fields = call.session.data:query(args.datasetId, args.sql,
       { maxRows = args.maxRows, raw = true })
     if not answer then
-      return nil, fields and words.error("en", id, fields) or message, id
+      return nil, message, id, fields
     end
     local shown = {
       columns = json.array(answer.columns), rows = json.decode(answer.rowsJson), truncated = answer.truncated,
