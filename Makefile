@@ -28,7 +28,7 @@ B := build$(if $(SAN),/san)$(if $(PORTABLE),/portable)$(if $(RELEASE),/release)$
 # --- flags ---
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
-DEFS := -D_GNU_SOURCE -DAL_VERSION_TEXT='"$(VERSION)"' $(if $(PORTABLE),-DAL_PORTABLE) $(if $(RELEASE),,-DAL_TEST_HOOKS) $(if $(CJSON),-DAL_CJSON)
+DEFS := -D_GNU_SOURCE -DAL_VERSION_TEXT='"$(VERSION)"' $(if $(PORTABLE),-DAL_PORTABLE) $(if $(RELEASE),,-DAL_TEST_HOOKS)
 ifdef FUZZ
 MODE := $(FUZZ) -g -fsanitize=address,undefined,fuzzer-no-link -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 else ifneq ($(SAN),)
@@ -59,6 +59,7 @@ PKGS_data := sqlite3 libarchive expat
 PKGS_jail := $(if $(PORTABLE)$(filter-out Linux,$(OS)),,libseccomp)
 PKGS_prim := libuv libcurl sqlite3 libarchive md4c termkey
 CJSON := $(shell $(PKG_CONFIG) --exists $(LUA)-cjson 2>/dev/null && echo $(LUA)-cjson)
+DEFS += $(if $(CJSON),-DAL_CJSON)
 PKGS_core := $(LUA) libuv
 PKGS_alisio := $(sort $(PKGS_base) $(PKGS_prim) $(PKGS_core) $(CJSON))
 PKGS_engine := $(sort $(PKGS_base) $(PKGS_data) $(PKGS_jail))
