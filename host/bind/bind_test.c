@@ -1,6 +1,8 @@
-/* host.test: makes allocations fail on purpose. Only in builds with test hooks. */
+/* host.test: makes allocations fail on purpose, and counts tasks. Only in builds with test hooks.
+ */
 #ifdef AL_TEST_HOOKS
 #include "core/mem.h"
+#include "core/task.h"
 #include <lauxlib.h>
 #include <lua.h>
 
@@ -16,7 +18,13 @@ static int l_fail(lua_State *L) /* fail("lua" or "c", n) → whether the one arm
     return 1;
 }
 
-static const luaL_Reg functions[] = { { "fail", l_fail }, { NULL, NULL } };
+static int l_tasks(lua_State *L) /* tasks() → how many are not over */
+{
+    lua_pushinteger(L, al_task_count(al_host_of(L)));
+    return 1;
+}
+
+static const luaL_Reg functions[] = { { "fail", l_fail }, { "tasks", l_tasks }, { NULL, NULL } };
 
 int luaopen_host_test(lua_State *L)
 {

@@ -752,6 +752,15 @@ void al_task_init(al_host *h)
     al_host_hold(h);
 }
 
+int al_task_count(const al_host *h)
+{
+    int n = 0;
+
+    for (const al_task *t = h->tasks; t; t = t->next)
+        n++;
+    return n;
+}
+
 void al_task_cancel_all(al_host *h)
 {
     for (al_task *t = h->tasks; t; t = t->next)

@@ -51,7 +51,8 @@ void al_op_done(al_op *op, al_push push, void *arg);
 /* Pops a function and its nargs arguments, pushes the task that will run it; its first step is
  * queued. May raise; raises once the host closes. The pointer lives as long as the pushed value. */
 al_task *al_task_spawn(lua_State *L, int nargs);
-void al_task_cancel(al_task *task); /* no-op on one that is over. Never raises, never resumes */
+void al_task_cancel(al_task *task);     /* no-op on one that is over. Never raises, never resumes */
+int al_task_count(const al_host *host); /* those that are not over */
 /* Functions Lua may call. (task) → true and its results, or nil and its error; once it is over. */
 int al_task_wait(lua_State *L);
 int al_task_wait_any(lua_State *L);           /* (task…) → the first that is over */

@@ -9,9 +9,21 @@ local has_hooks, hooks = pcall(require, "host.test")
 
 local MOST_FAILURES = 20000
 
+-- What a round left running may still have its second to end.
+local function settle(before)
+  for _ = 1, 200 do
+    if hooks.tasks() <= before then
+      return
+    end
+    task.sleep(10)
+  end
+  error(("%d tasks were left running"):format(hooks.tasks() - before), 0)
+end
+
 -- One round for each allocation of the body. Under a failure the body may fail as it likes.
 local function torture(body)
   body() -- modules it requires are loaded after this
+  local before = hooks.tasks()
   task.on_error(function() end)
   local _ <close> = setmetatable({}, { __close = function()
     task.on_error(nil)
@@ -32,6 +44,7 @@ local function torture(body)
       task.sleep(0)
     end
   end
+  settle(before)
 end
 
 local function read_arguments(...)

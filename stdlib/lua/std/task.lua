@@ -26,7 +26,7 @@ end
 
 --- Sets what gets the errors of tasks that no one waited for: their text, with a traceback. Without
 --- it they are written to standard error.
----@param fn fun(text: string)?
+---@param fn fun(text: string)? must not wait
 function M.on_error(fn)
   host.on_error(fn)
 end
@@ -47,21 +47,26 @@ local function new_crew()
 end
 
 function Crew:spawn(fn, ...)
-  local task = host.spawn(fn, ...)
-  self[#self + 1] = task
-  return task
+  local place = #self + 1
+  self[place] = false -- should memory run out, it does so before the task is there
+  self[place] = host.spawn(fn, ...)
+  return self[place]
 end
 
 function Crew:cancel()
   for _, task in ipairs(self) do
-    task:cancel()
+    if task then
+      task:cancel()
+    end
   end
 end
 
 function Crew:__close()
   self:cancel()
   for _, task in ipairs(self) do
-    task:wait()
+    if task then
+      task:wait()
+    end
   end
 end
 

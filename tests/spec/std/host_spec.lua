@@ -16,6 +16,17 @@ describe("std.host", function()
     assert.matches("libexec/alisio", err, 1, true)
   end)
 
+  it("loads a module of the program #oom", function()
+    package.loaded["std.asset"] = nil
+    assert.is_function(require("std.asset").read)
+  end)
+
+  it("says which module it does not have #oom", function()
+    local ok, err = pcall(require, "std.no_such_module")
+    assert.is_false(ok)
+    assert.matches("std.no_such_module", err, 1, true)
+  end)
+
   it("puts a folder in front of package.path, but not of the program's own modules", function()
     local before <close> = setmetatable({ package.path }, { __close = function(saved)
       package.path = saved[1]
