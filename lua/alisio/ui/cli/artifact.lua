@@ -5,7 +5,6 @@ local path = require "std.path"
 local term = require "std.term"
 local text = require "std.text"
 local words = require "alisio.kernel.words"
-local failure = require "alisio.ui.cli.lib.failure"
 local table_lines = require "alisio.ui.cli.lib.table"
 local transcript = require "alisio.ui.cli.lib.transcript"
 
@@ -51,17 +50,17 @@ local function publish(ctx, args)
   end
   local artifacts, message, id, fields = store(ctx, args)
   if not artifacts then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   local folder
   folder, message, id, fields = fs.realpath(path.absolute(args[1], ctx.cwd))
   if not folder then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   local published
   published, message, id, fields = artifacts:publish_folder(folder, { source = "folder" })
   if not published then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   elseif ctx.json then
     ctx:print(published)
     return
@@ -81,12 +80,12 @@ end
 local function list(ctx, args)
   local artifacts, message, id, fields = store(ctx, args)
   if not artifacts then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   local all
   all, message, id, fields = artifacts:list()
   if not all then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   elseif ctx.json then
     ctx:print { artifacts = all }
     return
@@ -110,12 +109,12 @@ local function named(ctx, args)
   end
   local artifacts, message, id, fields = store(ctx, args)
   if not artifacts then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   local art
   art, message, id, fields = artifacts:get(args[1])
   if not art then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   return artifacts, art
 end
@@ -139,7 +138,7 @@ local function open(ctx, args)
   local file, message
   file, message, id, fields = artifacts:page(art.id)
   if not file then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   elseif ctx.json then
     ctx:print { artifact = art, path = file }
     return
@@ -172,16 +171,16 @@ local function export(ctx, args)
   local made, message
   made, message, id, fields = fs.mkdirs(path.dirname(target))
   if not made then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   local root <close>, message2, id2, fields2 = fs.open_root(path.dirname(target), { links = "inside" })
   if not root then
-    return failure(ctx, message2, id2, fields2)
+    return nil, message2, id2, fields2
   end
   local bytes
   bytes, message, id, fields = artifacts:export(art.id, root, path.basename(target), { overwrite = args.force })
   if not bytes then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   elseif ctx.json then
     ctx:print { id = art.id, path = target, bytes = bytes }
   else
@@ -214,7 +213,7 @@ local function delete(ctx, args)
     local ok, message
     ok, message, id, fields = artifacts:delete(wanted)
     if not ok then
-      return failure(ctx, message, id, fields)
+      return nil, message, id, fields
     end
     deleted[#deleted + 1] = wanted
     if not ctx.json then
@@ -234,7 +233,7 @@ local function details(ctx, args)
   local all, message
   all, message, id, fields = artifacts:details(art.id)
   if not all then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   elseif ctx.json then
     ctx:print { artifact = all }
     return

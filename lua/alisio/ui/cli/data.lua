@@ -6,7 +6,6 @@ local term = require "std.term"
 local text = require "std.text"
 local words = require "alisio.kernel.words"
 local data = require "alisio.data"
-local failure = require "alisio.ui.cli.lib.failure"
 local table_lines = require "alisio.ui.cli.lib.table"
 
 local M = {
@@ -121,7 +120,7 @@ local function inspect(ctx, args)
   end
   local session, message, id, fields = ctx:session(args)
   if not session then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   local described
   described, message, id, fields = open(ctx, args, session)
@@ -133,7 +132,7 @@ local function inspect(ctx, args)
     end
   end
   if not described then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   elseif ctx.json then
     ctx:print(data.document(described, ctx.locale))
     return
@@ -181,12 +180,12 @@ local function query(ctx, args)
   end
   local session, message, id, fields = ctx:session(args)
   if not session then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   local described
   described, message, id, fields = open(ctx, args, session)
   if not described then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   if sql == "-" then
     sql = io.read "a"
@@ -195,7 +194,7 @@ local function query(ctx, args)
   answer, message, id, fields = session.data:query(described.id, sql,
     { maxRows = args["max-rows"], timeoutMs = args.timeout, raw = true })
   if not answer then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   elseif ctx.json then
     ctx:print {
       columns = json.array(answer.columns), rows = json.raw(answer.rowsJson), truncated = answer.truncated,

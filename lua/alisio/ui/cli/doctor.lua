@@ -9,7 +9,6 @@ local sql = require "std.sql"
 local term = require "std.term"
 local text = require "std.text"
 local words = require "alisio.kernel.words"
-local failure = require "alisio.ui.cli.lib.failure"
 
 local M = {
   name = "doctor",
@@ -100,7 +99,7 @@ end
 function CHECKS.config(ctx)
   local config, message, id, fields = ctx:config()
   if not config then
-    return "fail", nil, select(2, failure(ctx, message, id, fields))
+    return "fail", nil, words.failure(ctx.locale, message, id, fields)
   end
   local hints = {}
   for i, note in ipairs(config:notes()) do
@@ -122,7 +121,7 @@ function CHECKS.model(ctx)
   end
   local _, profile, id, fields = require("alisio.agent.model").open(name, config)
   if id then
-    return "fail", name, select(2, failure(ctx, profile, id, fields))
+    return "fail", name, words.failure(ctx.locale, profile, id, fields)
   end
   local value = ("%s: %s, %s"):format(name, profile.model or name, profile.baseUrl or "Lua")
   if profile.auth == "bearer" then
@@ -141,7 +140,7 @@ function CHECKS.python(ctx)
     configured = config and config:get "analysis.python", state_dir = ctx.state_dir, locale = ctx.locale, env = ctx.env,
   }
   if not found then
-    return "warn", ctx:text(said.missing), select(2, failure(ctx, message, id, fields))
+    return "warn", ctx:text(said.missing), words.failure(ctx.locale, message, id, fields)
   end
   return "ok", ("%s, %s"):format(found.version, found.executable)
 end
@@ -154,7 +153,7 @@ function CHECKS.state(ctx)
     fs.remove(probe)
   end
   if not ok then
-    return "fail", ctx.state_dir, select(2, failure(ctx, message, id, fields))
+    return "fail", ctx.state_dir, words.failure(ctx.locale, message, id, fields)
   end
   return "ok", ctx.state_dir
 end
@@ -170,7 +169,7 @@ function CHECKS.sessions(ctx)
     sessions, message, id, fields = store:sessions()
   end
   if not sessions then
-    return "fail", file, select(2, failure(ctx, message, id, fields))
+    return "fail", file, words.failure(ctx.locale, message, id, fields)
   end
   local verdict = store:check()
   if verdict ~= "ok" then
@@ -213,7 +212,7 @@ function CHECKS.engine(ctx)
   end
   local ok, message, id, fields = try_engine(ctx.state_dir)
   if not ok then
-    return "fail", program, select(2, failure(ctx, message, id, fields))
+    return "fail", program, words.failure(ctx.locale, message, id, fields)
   end
   return "ok", program
 end
@@ -305,7 +304,7 @@ end
 local function show_config(ctx)
   local config, message, id, fields = ctx:config()
   if not config then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   local values, width = json.array {}, 0
   for i, key in ipairs(config:keys()) do

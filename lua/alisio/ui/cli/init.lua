@@ -236,10 +236,7 @@ function M.main(argv)
     return M.status.failed
   end
   if code == nil and message then
-    if fields and (fields.object or fields.detail) then -- words made where the language is known
-      message = words.error(locale, id or "internal", fields)
-    end
-    M.report(as_json, message, id, fields)
+    M.report(as_json, words.failure(locale, message, id, fields), id, fields)
     return by_id[id] or M.status.failed
   end
   return math.tointeger(code) or M.status.done

@@ -4,7 +4,6 @@ local json = require "std.json"
 local path = require "std.path"
 local term = require "std.term"
 local text = require "std.text"
-local failure = require "alisio.ui.cli.lib.failure"
 local transcript = require "alisio.ui.cli.lib.transcript"
 
 local M = {
@@ -55,12 +54,12 @@ end
 local function list(ctx, args)
   local store, message, id, fields = ctx:store()
   if not store then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   local sessions
   sessions, message, id, fields = store:sessions { limit = args.limit, kind = args.kind }
   if not sessions then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   if ctx.json then
     ctx:print { sessions = json.array(sessions) }
@@ -84,16 +83,16 @@ local function load(ctx, args)
   end
   local store, message, id, fields = ctx:store()
   if not store then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   local session, events
   session, message, id, fields = store:session(args[1])
   if not session then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   events, message, id, fields = store:events(session.id)
   if not events then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   return session, events
 end
@@ -132,7 +131,7 @@ local function export(ctx, args)
   local ok, message
   ok, message, id, fields = fs.write(file, bytes, { exclusive = true, mode = 384 })
   if not ok then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   ctx:say(said.written, { path = file, count = #events })
 end
@@ -154,20 +153,20 @@ local function delete(ctx, args)
   end
   local store, message, id, fields = ctx:store()
   if not store then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   local deleted = json.array {}
   for _, wanted in ipairs(args) do
     local session, ok
     session, message, id, fields = store:session(wanted)
     if not session then
-      return failure(ctx, message, id, fields)
+      return nil, message, id, fields
     elseif not confirmed(ctx, args, session) then
       return nil, ctx:text(said.kept, { id = wanted }), "permission_denied"
     end
     ok, message, id, fields = store:delete_session(wanted)
     if not ok then
-      return failure(ctx, message, id, fields)
+      return nil, message, id, fields
     end
     deleted[#deleted + 1] = wanted
     if not ctx.json then

@@ -3,7 +3,6 @@ local asset = require "std.asset"
 local fs = require "std.fs"
 local json = require "std.json"
 local path = require "std.path"
-local failure = require "alisio.ui.cli.lib.failure"
 
 local M = {
   name = "setup",
@@ -43,7 +42,7 @@ end
 function M.run(ctx, args)
   local ok, message, id, fields = fs.mkdirs(ctx.config_dir)
   if not ok then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   local written, kept = json.array {}, json.array {}
   local files = { { "config.json", config_text(args.model) }, { "init.lua", init_text(ctx.locale) } }
@@ -54,7 +53,7 @@ function M.run(ctx, args)
     else
       ok, message, id, fields = fs.write(name, file[2], { exclusive = true, mode = 384 })
       if not ok then
-        return failure(ctx, message, id, fields)
+        return nil, message, id, fields
       end
       written[#written + 1] = name
     end

@@ -5,7 +5,6 @@ local path = require "std.path"
 local term = require "std.term"
 local text = require "std.text"
 local trust = require "alisio.kernel.trust"
-local failure = require "alisio.ui.cli.lib.failure"
 
 local M = {
   name = "trust",
@@ -95,7 +94,7 @@ function M.run(ctx, args)
     status, message, id, fields = trust.status(ctx.state_dir, snapshot)
   end
   if not status then
-    return failure(ctx, message, id, fields)
+    return nil, message, id, fields
   end
   local change, done
   if args.revoke then
@@ -122,7 +121,7 @@ function M.run(ctx, args)
   if change then
     ok, message, id, fields = change(ctx.state_dir, snapshot)
     if not ok then
-      return failure(ctx, message, id, fields)
+      return nil, message, id, fields
     end
     ctx:say(done, { dir = snapshot.dir })
   end
