@@ -5,6 +5,7 @@ local path = require "std.path"
 local term = require "std.term"
 local text = require "std.text"
 local words = require "alisio.kernel.words"
+local delete_each = require "alisio.ui.cli.lib.delete"
 local table_lines = require "alisio.ui.cli.lib.table"
 local transcript = require "alisio.ui.cli.lib.transcript"
 
@@ -99,7 +100,7 @@ local function list(ctx, args)
     local title = text.visible(art.title) .. (art.status ~= "ready" and " (" .. art.status .. ")" or "")
     rows[#rows + 1] = { art.id, art.kind, text.visible(art.fileName), size(ctx, art.bytes), transcript.time(art.created), title }
   end
-  ctx:out(table_lines.draw(rows, { [4] = true }))
+  ctx:out(table_lines.draw(rows, { [4] = true }, { true }))
 end
 
 --- The artifacts, and the one a command names.
@@ -188,41 +189,20 @@ local function export(ctx, args)
   end
 end
 
---- Whether to go on: asked on a terminal, taken as said where nobody can be asked.
-local function confirmed(ctx, args, art)
-  if args.yes or not (term.is_tty(0) and term.is_tty(2)) then
-    return true
-  end
-  term.werr(ctx:text(said.ask, { title = text.visible(art.title), id = art.id }))
-  local answer = io.read "l"
-  return answer ~= nil and answer:find "^%s*[yYsS]" ~= nil
-end
-
 local function delete(ctx, args)
   if not args[1] then
     return nil, ctx:text(said.id), "usage"
   end
-  local deleted = json.array()
-  for _, wanted in ipairs(args) do
-    local artifacts, art, id, fields = named(ctx, { wanted, session = args.session })
-    if not artifacts then
-      return nil, art, id, fields
-    elseif not confirmed(ctx, args, art) then
-      return nil, ctx:text(said.kept, { id = wanted }), "permission_denied"
-    end
-    local ok, message
-    ok, message, id, fields = artifacts:delete(wanted)
-    if not ok then
-      return nil, message, id, fields
-    end
-    deleted[#deleted + 1] = wanted
-    if not ctx.json then
-      ctx:say(said.deleted, { id = wanted })
-    end
+  local artifacts, message, id, fields = store(ctx, args)
+  if not artifacts then
+    return nil, message, id, fields
   end
-  if ctx.json then
-    ctx:print { deleted = deleted }
-  end
+  return delete_each(ctx, args, said, function(wanted)
+    local art, why, code, about = artifacts:get(wanted)
+    return art and art.title, why, code, about
+  end, function(wanted)
+    return artifacts:delete(wanted)
+  end)
 end
 
 local function details(ctx, args)

@@ -35,7 +35,7 @@ function M.run(ctx, args)
   if args.completion then
     ctx:out(help.completion(args.completion, cli))
   elseif args.man then
-    ctx:out(help.man(cli, require("alisio.ui.cli.version").version))
+    ctx:out(help.man(cli, require("std.host").version))
   elseif args[1] then
     args[#args + 1] = "--help"
     return cli.main(args)

@@ -4,6 +4,8 @@ local json = require "std.json"
 local path = require "std.path"
 local term = require "std.term"
 local text = require "std.text"
+local delete_each = require "alisio.ui.cli.lib.delete"
+local table_lines = require "alisio.ui.cli.lib.table"
 local transcript = require "alisio.ui.cli.lib.transcript"
 
 local M = {
@@ -22,33 +24,8 @@ local said = {
   untitled = { en = "untitled", es = "sin título" },
 }
 
-local function pad(cell, width)
-  return cell .. (" "):rep(width - text.width(cell))
-end
-
---- Rows in columns; the last column takes what is left of the line on a terminal.
-local function columns(rows)
-  local widths = {}
-  for _, row in ipairs(rows) do
-    for i = 1, #row - 1 do
-      widths[i] = math.max(widths[i] or 0, text.width(row[i]))
-    end
-  end
-  local lines = {}
-  for n, row in ipairs(rows) do
-    local cells, used = {}, 0
-    for i, width in ipairs(widths) do
-      cells[i] = pad(row[i], width)
-      used = used + width + 2
-    end
-    local last = row[#row]
-    if term.is_tty(1) then
-      last = text.truncate(last, math.max(term.size(1) - used, 10))
-    end
-    cells[#row] = last
-    lines[n] = table.concat(cells, "  ")
-  end
-  return table.concat(lines, "\n") .. "\n"
+local function title_of(ctx, session)
+  return session.title ~= "" and session.title or ctx:text(said.untitled)
 end
 
 local function list(ctx, args)
@@ -68,12 +45,15 @@ local function list(ctx, args)
     ctx:say(said.none)
     return
   end
-  local rows = {}
-  for i, session in ipairs(sessions) do
-    local title = session.title ~= "" and session.title or ctx:text(said.untitled)
-    rows[i] = { session.id, transcript.time(session.updated), session.kind, text.visible(title) .. "  " .. text.visible(session.cwd) }
+  local rows = { ctx.locale == "es" and { "id", "último uso", "tipo", "título", "carpeta" }
+    or { "id", "last used", "kind", "title", "folder" } }
+  for _, session in ipairs(sessions) do
+    rows[#rows + 1] = {
+      session.id, transcript.time(session.updated), session.kind, text.visible(title_of(ctx, session)),
+      text.visible(session.cwd),
+    }
   end
-  ctx:out(columns(rows))
+  ctx:out(table_lines.draw(rows, {}, { true, true }))
 end
 
 --- The session a command names, with its events.
@@ -136,17 +116,6 @@ local function export(ctx, args)
   ctx:say(said.written, { path = file, count = #events })
 end
 
---- Whether to go on: asked on a terminal, taken as said where nobody can be asked.
-local function confirmed(ctx, args, session)
-  if args.yes or not (term.is_tty(0) and term.is_tty(2)) then
-    return true
-  end
-  local title = session.title ~= "" and session.title or ctx:text(said.untitled)
-  term.werr(ctx:text(said.ask, { id = session.id, title = text.visible(title) }))
-  local answer = io.read "l"
-  return answer ~= nil and answer:find "^%s*[yYsS]" ~= nil
-end
-
 local function delete(ctx, args)
   if not args[1] then
     return nil, ctx:text(said.id), "usage"
@@ -155,27 +124,12 @@ local function delete(ctx, args)
   if not store then
     return nil, message, id, fields
   end
-  local deleted = json.array {}
-  for _, wanted in ipairs(args) do
-    local session, ok
-    session, message, id, fields = store:session(wanted)
-    if not session then
-      return nil, message, id, fields
-    elseif not confirmed(ctx, args, session) then
-      return nil, ctx:text(said.kept, { id = wanted }), "permission_denied"
-    end
-    ok, message, id, fields = store:delete_session(wanted)
-    if not ok then
-      return nil, message, id, fields
-    end
-    deleted[#deleted + 1] = wanted
-    if not ctx.json then
-      ctx:say(said.deleted, { id = wanted })
-    end
-  end
-  if ctx.json then
-    ctx:print { deleted = deleted }
-  end
+  return delete_each(ctx, args, said, function(wanted)
+    local session, why, code, about = store:session(wanted)
+    return session and title_of(ctx, session), why, code, about
+  end, function(wanted)
+    return store:delete_session(wanted)
+  end)
 end
 
 local SESSION = { en = "SESSION", es = "SESIÓN" }

@@ -5,6 +5,7 @@ local path = require "std.path"
 local term = require "std.term"
 local text = require "std.text"
 local trust = require "alisio.kernel.trust"
+local question = require "alisio.ui.cli.lib.question"
 
 local M = {
   name = "trust",
@@ -63,18 +64,6 @@ local function report(ctx, snapshot, status)
   ctx:print { folder = snapshot.dir, status = status, sha256 = snapshot.sha256 or json.null, files = files }
 end
 
---- Whether the user says yes to what was just shown.
-local function agreed(ctx, args, snapshot)
-  if args.yes then
-    return true
-  elseif ctx.json or not (term.is_tty(0) and term.is_tty(2)) then
-    return false
-  end
-  term.werr(ctx:text(said.ask, { count = #snapshot.names }))
-  local answer = io.read "l"
-  return answer ~= nil and answer:find "^%s*[yYsS]" ~= nil
-end
-
 --- Runs the command.
 ---@async
 ---@param ctx table
@@ -112,7 +101,8 @@ function M.run(ctx, args)
       ctx:say(said.meaning)
     end
     if not args.show and status ~= "trusted" then
-      if not agreed(ctx, args, snapshot) then
+      local asked = ctx:text(said.ask, { count = #snapshot.names })
+      if not (args.yes or not ctx.json and question.confirm(asked, false)) then
         return nil, ctx:text(said.refused, { dir = snapshot.dir }), "permission_denied"
       end
       change, done, status = trust.grant, said.done, "trusted"

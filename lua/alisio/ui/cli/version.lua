@@ -4,17 +4,14 @@ local M = {
   help = { en = "Show the version.", es = "Muestra la versión." },
 }
 
---- The version of the program.
-M.version = "0.1.0"
-
 --- Shows the version.
 ---@param ctx table
 function M.run(ctx)
-  local term = require "std.term"
+  local term, version = require "std.term", require("std.host").version
   if ctx.json then
-    term.write(require("std.json").encode { version = M.version } .. "\n")
+    term.write(require("std.json").encode { version = version } .. "\n")
   else
-    term.write("alisio " .. M.version .. "\n")
+    term.write("alisio " .. version .. "\n")
   end
 end
 

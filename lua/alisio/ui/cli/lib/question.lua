@@ -4,10 +4,21 @@ local term = require "std.term"
 local M = {}
 
 --- Whether a person can be asked: keys come in, and words are seen.
----@param ctx table
----@return boolean
-function M.possible(ctx)
-  return not ctx.json and term.is_tty(0) and term.is_tty(2)
+local function possible()
+  return term.is_tty(0) and term.is_tty(2)
+end
+
+--- Asks a question that is answered with yes or no.
+---@param text string
+---@param unasked boolean  the answer where nobody can be asked
+---@return boolean yes
+function M.confirm(text, unasked)
+  if not possible() then
+    return unasked
+  end
+  term.werr(text)
+  local answer = io.read "l"
+  return answer ~= nil and answer:find "^%s*[yYsS]" ~= nil
 end
 
 --- The function a session asks with; nil where nobody can be asked.
@@ -15,7 +26,7 @@ end
 ---@param options? { screen: table?, call: (fun(id: string): table?)?, pause: fun(paused: boolean)?, cancel: fun()? }
 ---@return (fun(request: table): string, string?)?
 function M.asker(ctx, options)
-  if not M.possible(ctx) then
+  if ctx.json or not possible() then
     return nil
   end
   options = options or {}

@@ -18,20 +18,20 @@ local function widths_of(rows, columns)
   return widths
 end
 
---- Makes the widest columns give way until all fits.
-local function fit(widths, room)
+--- Makes the widest columns give way until all fits; `whole` ones do not.
+local function fit(widths, room, whole)
   local sum = GAP * (#widths - 1)
   for _, width in ipairs(widths) do
     sum = sum + width
   end
   while sum > room do
-    local widest = 1
+    local widest
     for c, width in ipairs(widths) do
-      if width > widths[widest] then
+      if not whole[c] and width > (widest and widths[widest] or MIN) then
         widest = c
       end
     end
-    if widths[widest] <= MIN then
+    if not widest then
       return
     end
     widths[widest] = widths[widest] - 1
@@ -53,13 +53,14 @@ end
 --- Draws rows; the first is the head. On a terminal they fit its width, on a pipe nothing is cut.
 ---@param rows string[][]   cells are shown as they are: make them visible first
 ---@param right? table<integer, boolean>  columns that stand at the right
+---@param whole? table<integer, boolean>  columns that are never cut: what is in them is to be copied
 ---@return string lines
-function M.draw(rows, right)
+function M.draw(rows, right, whole)
   local tty = term.is_tty(1)
   local color = tty and term.color(1)
   local widths = widths_of(rows, #rows[1])
   if tty then
-    fit(widths, (term.size(1)))
+    fit(widths, (term.size(1)), whole or {})
   end
   local out = {}
   for i, row in ipairs(rows) do
