@@ -46,8 +46,9 @@ struct al_task {
     int raises;        /* "cancelled" raised again */
     uint64_t deadline; /* of a cancelled task, ms of the loop; 0 before it was told */
     bool cancelled;    /* asked to end */
-    bool late;         /* its deadline has passed, or is among the late */
+    bool late;         /* its deadline has passed */
     bool failed;       /* over, with an error */
+    bool quiet;        /* that error is "cancelled", which is news to nobody */
     const char *why;   /* that error when it is a fixed text, not on top of co */
     void (*over)(void *data); /* who watches for the end */
     void *over_data;
@@ -180,6 +181,7 @@ static void finish(al_task *t, bool failed, int nvalues, const char *why)
     t->failed = failed;
     t->nvalues = nvalues;
     t->why = why;
+    t->quiet |= why && strcmp(why, CANCELLED) == 0;
     unlink_task(t);
     while ((w = t->waiters)) {
         end_op *e = w->owner;
@@ -187,7 +189,7 @@ static void finish(al_task *t, bool failed, int nvalues, const char *why)
         al_op_done(&e->op, e->push, t);
         free(e);
     }
-    if (failed && !t->heard && !t->cancelled)
+    if (failed && !t->heard && !t->quiet)
         h->unheard = true;
     if (t->over)
         t->over(t->over_data);
@@ -222,7 +224,8 @@ static int on_error(lua_State *L) /* [error] → [text]; keeps the traceback wit
     al_host *h = al_host_of(L);
     const char *text = luaL_tolstring(L, 1, NULL); /* [error, text] */
 
-    if (strcmp(text, CANCELLED) == 0)
+    h->running->quiet = strcmp(text, CANCELLED) == 0;
+    if (h->running->quiet)
         return 1;
     lua_rawgetp(L, LUA_REGISTRYINDEX, (void *)&h->tasks);
     if (lua_rawgetp(L, -1, L) == LUA_TUSERDATA) { /* [error, text, tasks, task] */
@@ -408,8 +411,10 @@ static int raise_cancelled(lua_State *L, al_task *t)
 /* A wait begins in a cancelled task: returns when it may, raises, or yields for good. */
 static void refuse(lua_State *L, al_task *t)
 {
-    if (t->deadline && !t->late && in_close(L))
+    if (!t->late && in_close(L)) {
+        tell(t);
         return;
+    }
     if (t->deadline && t->raises++ >= MAX_RAISES && lua_isyieldable(L)) {
         t->state = TASK_DOOMED;
         lua_yield(L, 0);
@@ -714,7 +719,7 @@ static int l_gc(lua_State *L)
     *ud = NULL;
     if (t->state != TASK_OVER && t->co) /* the state is closed under it, by os.exit */
         unlink_task(t);
-    if (t->failed && !t->heard && !t->cancelled) {
+    if (t->failed && !t->heard && !t->quiet) {
         int n;
         al_task_outcome(L, t, &n);
         al_task_traceback(L, 1);

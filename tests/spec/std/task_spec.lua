@@ -142,6 +142,19 @@ describe("std.task", function()
       assert.matches("^unheard\nstack traceback:", heard[1])
     end)
 
+    it("hears of a handler that fails in a cancelled task", function()
+      cancelled_task(function()
+        local _ <close> = closing(function()
+          error("in the handler", 0)
+        end)
+        task.sleep(1000)
+      end)
+      task.sleep(1)
+      collectgarbage()
+      assert.equal(1, #heard)
+      assert.matches("^in the handler", heard[1])
+    end)
+
     it("does not hear what somebody waits for, before or after, nor a cancel", function()
       do
         local late = task.spawn(error, "late", 0)
@@ -313,6 +326,21 @@ describe("std.task", function()
           end)
         end
       end))
+    end)
+
+    it("may wait in a task that cancelled itself and was not told yet", function()
+      local log = {}
+      task.spawn(function()
+        do
+          local _ <close> = closing(function()
+            task.current():cancel()
+            task.sleep(5)
+            log[#log + 1] = "closed"
+          end)
+        end
+        log[#log + 1] = select(2, pcall(task.sleep, 5))
+      end):wait()
+      assert.are.same({ "closed", "cancelled" }, log)
     end)
 
     it("goes on when the cancel comes while it waits", function()
