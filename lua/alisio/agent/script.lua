@@ -83,20 +83,6 @@ function M.open_dataset(path)
   return setmetatable(described, Dataset)
 end
 
---- What a tool gets beside its input when a script calls it.
-local function call_context(session)
-  return {
-    id = ids.new "call",
-    session = session,
-    cwd = session.cwd,
-    workspace = session.workspace,
-    config = session.config,
-    bus = session.bus,
-    permission = session.permission,
-    progress = function() end,
-  }
-end
-
 --- Runs Python as the model's python_run does: same job, same permission.
 ---@async
 ---@param input table|string  the tool's input, or the code alone
@@ -119,7 +105,7 @@ function M.python(input)
   if not ok then
     error("python: " .. why, 2)
   end
-  return tool.call("python_run", input, call_context(session))
+  return tool.call("python_run", input, session:call(ids.new "call", "python_run", function() end))
 end
 
 ---@class alisio.Agent

@@ -153,13 +153,12 @@ function M.open(options)
       return nil, message, err, fields
     end
     if record then
-      local closed
-      closed, message, err, fields = store:recover(id, self.locale)
-      if not closed then
+      local recovered
+      recovered, message, err, fields = store:recover(id, self.locale)
+      if not recovered then
         self:close()
         return nil, message, err, fields
       end
-      self.recovered = closed
     end
   end
   self.notes = context.notes(workspace)
@@ -200,6 +199,18 @@ function Session:on(fn)
       end
     end
   end
+end
+
+--- What a tool is handed beside its input.
+---@param id string
+---@param name string  of the tool
+---@param progress fun(call: table, line: string)
+---@return table call
+function Session:call(id, name, progress)
+  return {
+    id = id, name = name, session = self, cwd = self.cwd, workspace = self.workspace, config = self.config,
+    bus = self.bus, permission = self.permission, progress = progress,
+  }
 end
 
 --- Runs the hooks in front of a step on behalf of a tool.

@@ -14,16 +14,6 @@ local M = {}
 --- Reads running side by side.
 M.PARALLEL_READS = 4
 
---- Text as it may be stored and shown: valid UTF-8.
-local function clean(said)
-  if text.valid(said) then
-    return said
-  end
-  return (said:gsub("[\128-\255]+", function(run)
-    return text.valid(run) and run or "\u{FFFD}"
-  end))
-end
-
 --- Emits an event of a run. Where it cannot be stored the run ends: nothing is shown, or done, that
 -- would be forgotten.
 ---@async
@@ -55,15 +45,15 @@ function M.ask(run, request)
   run.partial = parts
   local result, message, id = run.provider.stream(request, function(piece)
     if piece.type == "text" and piece.text ~= "" then
-      local said = clean(piece.text)
+      local said = text.repair(piece.text)
       parts[#parts + 1] = said
       run.bus:emit("message_delta", { text = said, channel = "text" })
     elseif piece.type == "reasoning" and piece.text ~= "" then
-      run.bus:emit("message_delta", { text = clean(piece.text), channel = "reasoning" })
+      run.bus:emit("message_delta", { text = text.repair(piece.text), channel = "reasoning" })
     elseif piece.type == "tool_call" then
       calls[#calls + 1] = piece
     elseif piece.type == "log" then
-      M.emit(run, "log", { level = piece.level, text = clean(piece.text) })
+      M.emit(run, "log", { level = piece.level, text = text.repair(piece.text) })
     end
   end)
   if not result then
@@ -90,11 +80,11 @@ end
 local function blocks(session, result)
   local list = json.array {}
   if type(result) ~= "table" then
-    list[1] = { type = "text", text = clean(tostring(result)) }
+    list[1] = { type = "text", text = text.repair(tostring(result)) }
     return list, false
   end
   if result.text and result.text ~= "" then
-    list[#list + 1] = { type = "text", text = clean(result.text) }
+    list[#list + 1] = { type = "text", text = text.repair(result.text) }
   end
   if result.table then
     list[#list + 1] = { type = "table", table = result.table }
@@ -122,30 +112,12 @@ local function misfit(run, call, def)
   end
   if type(call.input) ~= "table" then
     return ("The arguments of %s are not a JSON object: %s. Send the call again with valid JSON.")
-      :format(call.name, context.cap(clean(call.badInput or tostring(call.input)), 300))
+      :format(call.name, context.cap(text.repair(call.badInput or tostring(call.input)), 300))
   end
   local ok, message = schema.check(def.schema, call.input)
   if not ok then
     return ("The arguments of %s do not fit: %s."):format(call.name, message)
   end
-end
-
---- What a tool is handed beside its input.
-local function call_context(run, call)
-  local session = run.session
-  return {
-    id = call.id,
-    name = call.name,
-    session = session,
-    cwd = session.cwd,
-    workspace = session.workspace,
-    config = session.config,
-    bus = run.bus,
-    permission = session.permission,
-    progress = function(_, line)
-      run.bus:emit("tool_progress", { callId = call.id, text = clean(line) })
-    end,
-  }
 end
 
 local function complete(run, call, status, output, started)
@@ -175,7 +147,10 @@ local function act(run, call)
   if call.misfit then
     return complete(run, call, "error", say(call.misfit), started)
   end
-  local ok, result, message, id, fields = pcall(tool.call, call.name, call.input, call_context(run, call))
+  local handed = run.session:call(call.id, call.name, function(_, line)
+    run.bus:emit("tool_progress", { callId = call.id, text = text.repair(line) })
+  end)
+  local ok, result, message, id, fields = pcall(tool.call, call.name, call.input, handed)
   if not ok then
     if result == "cancelled" then
       error(result, 0)
@@ -217,7 +192,7 @@ end
 --- Gives every call an id that no other call of the session has, and finds its tool.
 local function prepare(run, calls)
   for _, call in ipairs(calls) do
-    call.name = type(call.name) == "string" and clean(call.name) or "?"
+    call.name = type(call.name) == "string" and text.repair(call.name) or "?"
     local id = type(call.id) == "string" and call.id ~= "" and call.id or "call"
     local unique, n = id, 1
     while run.session.call_ids[unique] do

@@ -376,12 +376,8 @@ local function excerpt(r, stream)
     local half = SHOWN_BYTES // 2
     bytes = bytes:sub(1, half) .. LEFT_OUT:format(#bytes - 2 * half) .. bytes:sub(-half)
   end
-  if not text.valid(bytes) then -- characters cut in two, or another encoding
-    bytes = bytes:gsub("[\128-\255]+", function(run)
-      return text.valid(run) and run or "\u{FFFD}"
-    end)
-  end
-  return ("[%s]\n%s"):format(stream, (bytes:gsub("\n+$", "")))
+  -- Characters may be cut in two, or be of another encoding.
+  return ("[%s]\n%s"):format(stream, (text.repair(bytes):gsub("\n+$", "")))
 end
 
 -- How it ended, for the model: English, as all that models read.

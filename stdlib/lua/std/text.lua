@@ -39,6 +39,18 @@ M.fold = text.fold
 ---@return boolean
 M.valid = text.valid
 
+--- The text with U+FFFD where bytes are no UTF-8.
+---@param s string
+---@return string
+function M.repair(s)
+  if text.valid(s) then
+    return s
+  end
+  return (s:gsub("[\128-\255]+", function(run)
+    return text.valid(run) and run or "\u{FFFD}"
+  end))
+end
+
 --- The longest beginning of at most `max` bytes that cuts no character.
 ---@param s string
 ---@param max integer  bytes

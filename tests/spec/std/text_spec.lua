@@ -10,6 +10,11 @@ describe("std.text", function()
     end
   end)
 
+  it("repairs what is no UTF-8", function()
+    assert.equal("ñandú", text.repair "ñandú")
+    assert.equal("a\u{FFFD}b\u{FFFD}", text.repair "a\xffb\xc3")
+  end)
+
   it("cuts with a mark", function()
     assert.equal("abc", text.truncate("abc", 3))
     assert.equal("ab…", text.truncate("abcd", 3))

@@ -53,10 +53,7 @@ end
 
 --- A text of a server for a message: no secret, no control characters, not long, no full stop.
 local function quote(said)
-  said = secret.redact(said):gsub("[\128-\255]+", function(run)
-    return text.valid(run) and run or "\u{FFFD}"
-  end)
-  said = said:gsub("%s+", " "):match "^ ?(.-)[ .]*$"
+  said = text.repair(secret.redact(said)):gsub("%s+", " "):match "^ ?(.-)[ .]*$"
   local cut = utf8.offset(said, DETAIL_CHARS)
   return text.visible(cut and said:sub(1, cut - 1) .. "…" or said)
 end

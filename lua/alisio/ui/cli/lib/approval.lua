@@ -58,9 +58,6 @@ function M.script_rows(script, columns)
   return rows, count
 end
 
-local Panel = {}
-Panel.__index = Panel
-
 local function t(panel, key, fields)
   return words.t(panel.locale, key, fields)
 end
@@ -222,10 +219,10 @@ end
 ---@return string? reason
 function M.ask(request, options)
   local screen = options.screen
-  local panel = setmetatable({
+  local panel = {
     request = request, screen = screen, locale = options.locale, name = options.name or request.capability,
     detail = options.detail or "", since = clock.monotonic(), first = 1, window = LEAST_WINDOW, keys = {},
-  }, Panel)
+  }
   local labels = {
     allow_once = { key = "a", label = "approval.allow_once", decision = "allow_once" },
     allow_session = { key = "s", label = "approval.allow_session", decision = "allow_session" },

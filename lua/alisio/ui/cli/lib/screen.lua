@@ -11,12 +11,11 @@ local Screen = {}
 Screen.__index = Screen
 
 local plain_glyphs = {
-  done = "+", waiting = "?", failed = "x", thinking = "~", warning = "!", prompt = ">", left = "\\",
-  rule = "-", heavy = "=", spin = { "|", "/", "-", "\\" }, more = "...",
+  done = "+", waiting = "?", failed = "x", warning = "!", heavy = "=", spin = { "|", "/", "-", "\\" },
 }
 local glyphs = {
-  done = "✓", waiting = "◇", failed = "✗", thinking = "~", warning = "!", prompt = "›", left = "└",
-  rule = "─", heavy = "━", spin = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" }, more = "…",
+  done = "✓", waiting = "◇", failed = "✗", warning = "!", heavy = "━",
+  spin = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" },
 }
 
 --- Makes the screen of this process. `term` and `env` stand in for the real ones in specs.
