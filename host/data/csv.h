@@ -11,8 +11,9 @@
 #include "base/err.h"
 #include "data/cell.h"
 
-#define AL_CSV_MAX_RECORD (64u * 1024 * 1024) /* bytes of one row as written */
-#define AL_CSV_LINES      10                  /* line numbers kept of irregular rows */
+#define AL_CSV_MAX_RECORD   (64u * 1024 * 1024) /* bytes of one row as written */
+#define AL_CSV_NO_DELIMITER '\xFF'              /* a byte that no UTF-8 holds: rows of one field */
+#define AL_CSV_LINES        10                  /* line numbers kept of irregular rows */
 
 typedef struct al_csv_irregular {
     uint64_t count;

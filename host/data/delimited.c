@@ -143,7 +143,7 @@ static int given_delimiter(const char *text, char *delimiter, al_err *err)
 static int find_delimiter(struct state *s, al_err *err)
 {
     const al_ingest_options *o = s->in->options;
-    bool tabs = strcmp(s->in->meta.format, "tsv") == 0, separator;
+    bool tabs = strcmp(s->in->meta.format, "tsv") == 0, single = false, separator;
     size_t len;
     const char *text;
     char delimiter;
@@ -158,13 +158,13 @@ static int find_delimiter(struct state *s, al_err *err)
         text = rest(s, &len);
         whole = s->window.last && len <= AL_DIALECT_SAMPLE;
         rc = al_dialect_delimiter(text, len < AL_DIALECT_SAMPLE ? len : AL_DIALECT_SAMPLE, whole,
-                                  tabs, &delimiter, err);
+                                  tabs, &delimiter, &single, err);
     }
     if (rc != AL_OK)
         return rc;
     if (!s->in->format_sure && delimiter == '\t')
         s->in->meta.format = "tsv";
-    s->csv.delimiter = delimiter;
+    s->csv.delimiter = single ? AL_CSV_NO_DELIMITER : delimiter;
     s->csv.offset = s->window.offset + s->at;
     s->in->delimiter[0] = delimiter;
     s->in->meta.delimiter = s->in->delimiter;

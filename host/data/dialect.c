@@ -5,16 +5,22 @@
 
 #define MOST_FIELDS 1024 /* rows with more count as having so many */
 
-/* The largest number of rows that have the same number of fields, above one. A record that the
- * sample cuts counts only when it is the first; a quote left open ends the sample. */
-static int score(const char *text, size_t len, bool whole, char delimiter, size_t *most)
+struct score {
+    size_t rows;  /* in the sample */
+    size_t alike; /* most of them that have the same number of fields, above one */
+    size_t first; /* fields of the first one */
+};
+
+/* A record that the sample cuts counts only when it is the first; a quote left open ends the
+ * sample. */
+static int score(const char *text, size_t len, bool whole, char delimiter, struct score *s)
 {
     size_t counts[MOST_FIELDS + 1] = { 0 }, at = 0, fields;
     int found = 1;
     al_csv c;
 
+    *s = (struct score){ 0 };
     al_csv_init(&c, delimiter, AL_DIALECT_SAMPLE);
-    *most = 0;
     while (at < len) {
         al_csv_record r;
 
@@ -24,30 +30,35 @@ static int score(const char *text, size_t len, bool whole, char delimiter, size_
         if (found <= 0)
             break;
         at += r.used;
+        if (r.blank)
+            continue;
         fields = r.fields < MOST_FIELDS ? r.fields : MOST_FIELDS;
-        if (!r.blank && fields > 1 && ++counts[fields] > *most)
-            *most = counts[fields];
+        if (s->rows++ == 0)
+            s->first = fields;
+        if (fields > 1 && ++counts[fields] > s->alike)
+            s->alike = counts[fields];
     }
     al_csv_free(&c);
     return found == AL_ENOMEM ? found : AL_OK;
 }
 
 int al_dialect_delimiter(const char *text, size_t len, bool whole, bool tabs, char *delimiter,
-                         al_err *err)
+                         bool *single, al_err *err)
 {
     const char *candidates = tabs ? "\t,;|" : ",;\t|";
-    size_t best = 0;
+    struct score best = { 0 };
 
     *delimiter = candidates[0];
     for (const char *d = candidates; *d; d++) {
-        size_t rows;
+        struct score s;
 
-        if (score(text, len, whole, *d, &rows) != AL_OK)
+        if (score(text, len, whole, *d, &s) != AL_OK)
             return al_err_set(err, AL_ENOMEM, "internal", "input", "not enough memory");
-        if (rows > best) {
-            best = rows;
+        if (d == candidates || s.alike > best.alike) {
+            best = s;
             *delimiter = *d;
         }
     }
+    *single = best.first <= 1 && best.alike <= best.rows / 2;
     return AL_OK;
 }

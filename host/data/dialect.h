@@ -10,8 +10,11 @@
 /* Finds the delimiter in the first len (up to AL_DIALECT_SAMPLE) bytes of a text, 16 readable bytes
  * behind them: the one of `,` `;` TAB `|` that splits most rows into the same number, above one, of
  * fields; where they tie the first in that order, or TAB when tabs are expected. whole: the text
- * has no more than len bytes. */
+ * has no more than len bytes.
+ *
+ * *single: it is one column. The first row is not split and most others neither, so that what looks
+ * like a delimiter in some of them is text, and would be lost as such. */
 int al_dialect_delimiter(const char *text, size_t len, bool whole, bool tabs, char *delimiter,
-                         al_err *err);
+                         bool *single, al_err *err);
 
 #endif

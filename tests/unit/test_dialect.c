@@ -1,13 +1,16 @@
 #include "data.h"
 #include "data/dialect.h"
 
+static bool single;
+
 static char find(const char *s, bool tabs)
 {
     size_t len = strlen(s), n = len < AL_DIALECT_SAMPLE ? len : AL_DIALECT_SAMPLE;
     char *bytes = calloc(1, len + 64), delimiter;
 
     memcpy(bytes, s, len);
-    assert_int_equal(al_dialect_delimiter(bytes, n, n == len, tabs, &delimiter, NULL), AL_OK);
+    assert_int_equal(al_dialect_delimiter(bytes, n, n == len, tabs, &delimiter, &single, NULL),
+                     AL_OK);
     free(bytes);
     return delimiter;
 }
@@ -46,6 +49,24 @@ static void one_column(void **state)
     assert_int_equal(find("", false), ',');
 }
 
+/* Commas in some rows of a column of texts are texts. */
+static void one_column_of_texts(void **state)
+{
+    (void)state;
+    find("comment\nhello\nhello, world\nbye\n", false);
+    assert_true(single);
+    find("name\n\"Smith, J\"\n", false);
+    assert_true(single);
+    find("n\n1\n2\n", true);
+    assert_true(single);
+    find("a title, of sorts\nx\ny\nz\n", false);
+    assert_false(single);
+    find("A title\na,b\n1,2\n3,4\n", false);
+    assert_false(single);
+    find("a,b,c\n1\n2\n3,4\n5,6,7,8\n", false);
+    assert_false(single);
+}
+
 static void quotes_may_hold_anything(void **state)
 {
     (void)state;
@@ -74,9 +95,10 @@ static void the_sample_is_enough(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_candidate),           cmocka_unit_test(most_rows_alike_win),
-        cmocka_unit_test(ties_go_by_order),         cmocka_unit_test(one_column),
-        cmocka_unit_test(quotes_may_hold_anything), cmocka_unit_test(the_sample_is_enough),
+        cmocka_unit_test(each_candidate),       cmocka_unit_test(most_rows_alike_win),
+        cmocka_unit_test(ties_go_by_order),     cmocka_unit_test(one_column),
+        cmocka_unit_test(one_column_of_texts),  cmocka_unit_test(quotes_may_hold_anything),
+        cmocka_unit_test(the_sample_is_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

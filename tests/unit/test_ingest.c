@@ -118,6 +118,16 @@ static void headers(void **state)
     assert_true(says("\"header\":false"));
 }
 
+static void one_column_loses_nothing(void **state)
+{
+    (void)state;
+    is("comment\nhello\nhello, world\n\"a, b\"\n\n1,5\nbye\n", "comment",
+       "'hello'/'hello, world'/'a, b'/'1,5'/'bye'");
+    assert_true(says("\"irregularRows\":0"));
+    options.delimiter = ",";
+    is("comment\nhello\nhello, world\n", "comment", "'hello'/'hello'");
+}
+
 static void header_without_rows(void **state)
 {
     sqlite3 *db;
@@ -428,6 +438,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_small_table),
         TEST(headers),
+        TEST(one_column_loses_nothing),
         TEST(header_without_rows),
         TEST(nothing_in_it),
         TEST(overrides),
