@@ -230,6 +230,30 @@ class Configuration(Case):
         self.assertIn("NO_SUCH_KEY", model["hint"])
         self.assertIn("NO_SUCH_KEY", self.alisio("doctor", status=1).stdout)
 
+    def lua(self, text):
+        os.makedirs(self.env["ALISIO_CONFIG_HOME"], exist_ok=True)
+        with open(os.path.join(self.env["ALISIO_CONFIG_HOME"], "init.lua"), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def test_doctor_reads_init_lua(self):
+        self.lua('local alisio = require "alisio"\nalisio.setup { model = "own", log = { level = "warn" } }\n'
+                 'alisio.model { name = "own", stream = function() end }\n')
+        checks = {c["id"]: c for c in self.json("doctor")["checks"]}
+        self.assertIn("init.lua", checks["config"]["value"])
+        self.assertEqual((checks["model"]["status"], checks["model"]["value"]), ("ok", "own: Lua"))
+        values = {e["key"]: e for e in self.json("doctor", "--config")["config"]}
+        self.assertEqual((values["log.level"]["value"], values["log.level"]["source"]), ("warn", "init"))
+        self.assertTrue(values["log.level"]["where"].endswith("init.lua:2"), values["log.level"])
+        self.assertIn("offline", {c["id"]: c for c in self.json("--clean", "doctor")["checks"]}["model"]["value"])
+
+    def test_doctor_says_where_init_lua_is_wrong(self):
+        self.lua("\nlocal x = = 1\n")
+        checks = {c["id"]: c for c in self.json("doctor", status=1)["checks"]}
+        self.assertEqual(checks["config"]["status"], "fail")
+        self.assertIn("init.lua:2:", checks["config"]["hint"])
+        self.assertEqual(checks["engine"]["status"], "ok")
+        self.assertIn("init.lua:2:", self.alisio("doctor", "--config", status=1).stderr)
+
 
 class FullDisk(Case):
     """The state folder on a file system of 1 MiB that a filler leaves little of."""

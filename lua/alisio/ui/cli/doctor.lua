@@ -96,18 +96,43 @@ function CHECKS.system()
   return "ok", ("%s%s %s %s"):format(name and name .. ", " or "", system.os, system.release, system.machine)
 end
 
-function CHECKS.config(ctx)
+--- The configuration with what the user's Lua sets. It is read without a store, for that may be damaged.
+---@return alisio.Config? config
+---@return string? message  with a config too: its init.lua does not load
+---@return string? id
+---@return table? fields
+---@return string[] warnings
+local function configure(ctx)
   local config, message, id, fields = ctx:config()
-  if not config then
-    return "fail", nil, words.failure(ctx.locale, message, id, fields)
+  local warnings = {}
+  if config and not ctx.configured then
+    local started
+    started, message, id, fields = require("alisio.agent.runtime").start {
+      cwd = ctx.cwd, config = config, state_dir = ctx.state_dir, config_dir = ctx.config_dir,
+      clean = ctx.args.clean, flags = ctx.args,
+    }
+    ctx.configured = true
+    ctx.locale = config.locale
+    warnings = started and started.warnings or warnings
   end
-  local hints = {}
-  for i, note in ipairs(config:notes()) do
-    hints[i] = words.note(ctx.locale, note)
+  return config, message, id, fields, warnings
+end
+
+function CHECKS.config(ctx)
+  local config, message, id, fields, hints = configure(ctx)
+  local init = path.join(ctx.config_dir, "init.lua")
+  local files = {}
+  for _, file in ipairs { ctx.args.config or path.join(ctx.config_dir, "config.json"), not ctx.args.clean and init or nil } do
+    files[#files + 1] = fs.exists(file) and file or nil
   end
-  local file = ctx.args.config or path.join(ctx.config_dir, "config.json")
-  local value = fs.exists(file) and file or ctx:text(said.no_config)
-  return #hints > 0 and "warn" or "ok", value, #hints > 0 and table.concat(hints, " ") or nil
+  local value = files[1] and table.concat(files, ", ") or ctx:text(said.no_config)
+  if message then
+    return "fail", config and value, words.failure(ctx.locale, message, id, fields)
+  end
+  for _, note in ipairs(config:notes()) do
+    hints[#hints + 1] = words.note(ctx.locale, note)
+  end
+  return #hints > 0 and "warn" or "ok", value, #hints > 0 and table.concat(hints, "\n") or nil
 end
 
 function CHECKS.model(ctx)
@@ -123,7 +148,7 @@ function CHECKS.model(ctx)
   if id then
     return "fail", name, words.failure(ctx.locale, profile, id, fields)
   end
-  local value = ("%s: %s, %s"):format(name, profile.model or name, profile.baseUrl or "Lua")
+  local value = name .. ": " .. (profile.baseUrl and ("%s, %s"):format(profile.model, profile.baseUrl) or "Lua")
   if profile.auth == "bearer" then
     local key, message = config:credential(name, profile.keyEnv)
     if not key then
@@ -302,8 +327,8 @@ local function examine(ctx)
 end
 
 local function show_config(ctx)
-  local config, message, id, fields = ctx:config()
-  if not config then
+  local config, message, id, fields, warnings = configure(ctx)
+  if message then
     return nil, message, id, fields
   end
   local values, width = json.array {}, 0
@@ -323,6 +348,9 @@ local function show_config(ctx)
     local value = entry.value == nil and ctx:text(said.unset) or json.encode(entry.value)
     local origin = entry.where and ("%s (%s)"):format(entry.source, entry.where) or entry.source
     ctx:out(("%s%s  %s  %s\n"):format(entry.key, (" "):rep(width - #entry.key), text.visible(value), text.visible(origin)))
+  end
+  for _, warning in ipairs(warnings) do
+    ctx:say(warning)
   end
   for _, note in ipairs(config:notes()) do
     ctx:say(words.note(ctx.locale, note))
