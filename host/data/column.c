@@ -68,7 +68,10 @@ static inline uint64_t key_of(const char *text, size_t len)
 {
     uint64_t key = 0;
 
-    memcpy(&key, text, len < 8 ? len : 8);
+    if (len >= sizeof key)
+        memcpy(&key, text, sizeof key);
+    else
+        memcpy(&key, text, len);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     key = __builtin_bswap64(key);
 #endif
