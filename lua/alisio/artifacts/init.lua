@@ -36,10 +36,6 @@ function M.new(options)
   }, Artifacts)
 end
 
-local function rejected(reason, object, detail)
-  return nil, object .. ": " .. detail, "artifact_rejected", { reason = reason, object = object, detail = detail }
-end
-
 --- Where the bytes are: the file, or the folder of a dashboard of several.
 local function place(self, record)
   local files = path.join(self.folder, record.folder, "files")
@@ -122,15 +118,18 @@ local function new_record(self, beside, title, file_name)
   return record, files
 end
 
+local function describe_file(record, made, count, kind, mime)
+  record.bytes, record.sha256, record.fileCount, record.kind, record.mimeType = made.bytes, made.sha256, count, kind, mime
+  record.files = { { path = record.fileName, bytes = made.bytes, sha256 = made.sha256 } }
+  return true
+end
+
 local function put_file(source, item, record, files)
   local copied, err, id, fields = source:copy(item.path, path.join(files, record.fileName))
   if not copied then
     return nil, err, id, fields
   end
-  record.bytes, record.sha256, record.fileCount = copied.bytes, copied.sha256, 1
-  record.kind, record.mimeType = types.of(record.fileName, copied.mime, copied.bytes)
-  record.files = { { path = record.fileName, bytes = copied.bytes, sha256 = copied.sha256 } }
-  return true
+  return describe_file(record, copied, 1, types.of(record.fileName, copied.mime, copied.bytes))
 end
 
 local function put_zip(source, item, record, files)
@@ -138,10 +137,16 @@ local function put_zip(source, item, record, files)
   if not zipped then
     return nil, err, id, fields
   end
-  record.bytes, record.sha256, record.fileCount = zipped.bytes, zipped.sha256, item.files
-  record.kind, record.mimeType = "archive", "application/zip"
-  record.files = { { path = record.fileName, bytes = zipped.bytes, sha256 = zipped.sha256 } }
-  return true
+  return describe_file(record, zipped, item.files, "archive", "application/zip")
+end
+
+local function put_text(bytes, record, files)
+  local ok, err, id, fields = fs.write(path.join(files, record.fileName), bytes, { mode = 384 })
+  if not ok then
+    return nil, err, id, fields
+  end
+  local made = { bytes = #bytes, sha256 = artifact.digest_bytes(bytes) }
+  return describe_file(record, made, 1, types.of(record.fileName, artifact.sniff(bytes), #bytes))
 end
 
 --- A dashboard of several files keeps its folder; its hash is that of the list of its files' hashes.
@@ -282,6 +287,42 @@ local function warnings_of(self, records)
   return warnings
 end
 
+--- Publishes what is planned, all or nothing; `put` writes the files of one and describes them.
+local function publish(self, planned, provenance, put)
+  local ok, err, id, fields = ask_hooks(self, planned)
+  if not ok then
+    return nil, err, id, fields
+  end
+  local beside <close>, err2, id2, fields2 = begin(self)
+  if not beside then
+    return nil, err2, id2, fields2
+  end
+  local records = {}
+  for i, item in ipairs(planned) do
+    local record, files
+    record, files, id, fields = new_record(self, beside, item.title, item.fileName)
+    if not record then
+      return nil, files, id, fields
+    end
+    record.status = provenance.status or "ready"
+    record.execution = provenance.execution
+    ok, err, id, fields = put(item, record, files)
+    if ok then
+      ok, err, id, fields = seal(beside, record, provenance)
+    end
+    if not ok then
+      fields.object = id == "no_space" and item.path or fields.object
+      return nil, err, id, fields
+    end
+    records[i] = record
+  end
+  ok, err, id, fields = commit(self, beside, records)
+  if not ok then
+    return nil, err, id, fields
+  end
+  return { artifacts = announce(self, records), warnings = warnings_of(self, records) }
+end
+
 --- Publishes what a folder holds, by the rules of an output folder: all of it or nothing.
 ---@async
 ---@param folder string  absolute; must not be a link itself
@@ -291,7 +332,6 @@ end
 ---@return string? id      artifact_rejected with fields.reason, permission_denied, …
 ---@return table? fields
 function Artifacts:publish_folder(folder, provenance)
-  provenance = provenance or {}
   local config = self.session.config
   local limits = {
     maxFiles = config:get "analysis.limits.maxFiles",
@@ -310,50 +350,20 @@ function Artifacts:publish_folder(folder, provenance)
   elseif #planned == 0 then
     return { artifacts = json.array(), warnings = json.array() }
   end
-  local ok
-  ok, err, id, fields = ask_hooks(self, planned)
-  if not ok then
-    return nil, err, id, fields
-  end
-  local beside <close>, err2, id2, fields2 = begin(self)
-  if not beside then
-    return nil, err2, id2, fields2
-  end
-  local records = {}
-  for i, item in ipairs(planned) do
-    local record, files
-    record, files, id, fields = new_record(self, beside, item.title, item.fileName)
-    if not record then
-      return nil, files, id, fields
-    end
-    record.status = provenance.status or "ready"
-    record.execution = provenance.execution
-    ok, err, id, fields = PUT[item.form](source, item, record, files)
-    if ok then
-      ok, err, id, fields = seal(beside, record, provenance)
-    end
-    if not ok then
-      fields.object = id == "no_space" and item.path or fields.object
-      return nil, err, id, fields
-    end
-    records[i] = record
-  end
-  ok, err, id, fields = commit(self, beside, records)
-  if not ok then
-    return nil, err, id, fields
-  end
-  return { artifacts = announce(self, records), warnings = warnings_of(self, records) }
+  return publish(self, planned, provenance or {}, function(item, record, files)
+    return PUT[item.form](source, item, record, files)
+  end)
 end
 
 --- A name for a file that is published: one part, composed, nothing hidden.
 local function file_name(name)
   local normal = text.normalize(name)
   if not normal or normal:find "[%c]" then
-    return rejected("bad_name", text.visible(name), "is not a name that can be kept")
+    return plan.reject("bad_name", text.visible(name), "is not a name that can be kept")
   elseif normal:find("/", 1, true) or normal == "" or #normal > 200 then
-    return rejected("bad_path", text.visible(name), "is not the name of one file")
+    return plan.reject("bad_path", text.visible(name), "is not the name of one file")
   elseif normal:sub(1, 1) == "." then
-    return rejected("hidden", text.visible(name), "begins with a dot")
+    return plan.reject("hidden", text.visible(name), "begins with a dot")
   end
   return normal
 end
@@ -372,40 +382,19 @@ function Artifacts:create(given)
   end
   local limit = self.session.config:get "analysis.limits.maxFileBytes"
   if #given.text > limit then
-    err, id, fields = select(2, rejected("maxFileBytes", name, "larger than analysis.limits.maxFileBytes"))
+    err, id, fields = select(2, plan.reject("maxFileBytes", name, "larger than analysis.limits.maxFileBytes"))
     fields.limit = limit
     return nil, err, id, fields
   end
   local item = { title = plan.title(given.title) or name, fileName = name, path = name }
-  local ok
-  ok, err, id, fields = ask_hooks(self, { item })
-  if not ok then
+  local published
+  published, err, id, fields = publish(self, { item }, given.provenance or {}, function(_, record, files)
+    return put_text(given.text, record, files)
+  end)
+  if not published then
     return nil, err, id, fields
   end
-  local beside <close>, err2, id2, fields2 = begin(self)
-  if not beside then
-    return nil, err2, id2, fields2
-  end
-  local record, files
-  record, files, id, fields = new_record(self, beside, item.title, name)
-  if not record then
-    return nil, files, id, fields
-  end
-  record.status, record.bytes, record.fileCount = "ready", #given.text, 1
-  record.sha256 = artifact.digest_bytes(given.text)
-  record.kind, record.mimeType = types.of(name, artifact.sniff(given.text), #given.text)
-  record.files = { { path = name, bytes = record.bytes, sha256 = record.sha256 } }
-  ok, err, id, fields = fs.write(path.join(files, name), given.text, { mode = 384 })
-  if ok then
-    ok, err, id, fields = seal(beside, record, given.provenance or {})
-  end
-  if ok then
-    ok, err, id, fields = commit(self, beside, { record })
-  end
-  if not ok then
-    return nil, err, id, fields
-  end
-  return announce(self, { record })[1], warnings_of(self, { record })
+  return published.artifacts[1], published.warnings
 end
 
 -- Using -----------------------------------------------------------------------------------------

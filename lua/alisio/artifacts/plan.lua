@@ -18,7 +18,12 @@ local MAX_TITLE = 200 -- bytes
 ---@field entry string?    of a site: the page to open
 ---@field files integer
 
-local function reject(reason, object, detail)
+--- What a function returns to refuse a publication.
+---@param reason string  sub-reason of artifact_rejected
+---@param object string
+---@param detail string
+---@return nil, string err, string id, table fields
+function M.reject(reason, object, detail)
   return nil, object .. ": " .. detail, "artifact_rejected", { reason = reason, object = object, detail = detail }
 end
 
@@ -84,15 +89,15 @@ end
 local function declared_path(entry, n)
   local given = entry.path
   if type(given) ~= "string" then
-    return reject("bad_manifest", MANIFEST, ("artifact %d has no path"):format(n))
+    return M.reject("bad_manifest", MANIFEST, ("artifact %d has no path"):format(n))
   end
   local normal = text.normalize(given)
   if not normal or given:find "%z" then
-    return reject("bad_name", MANIFEST, ("the path of artifact %d is not UTF-8"):format(n))
+    return M.reject("bad_name", MANIFEST, ("the path of artifact %d is not UTF-8"):format(n))
   end
   local rel = path.clean(normal)
   if path.is_absolute(given) or rel == "." or rel == ".." or rel:sub(1, 3) == "../" then
-    return reject("bad_path", text.visible(given), "leads out of the folder")
+    return M.reject("bad_path", text.visible(given), "leads out of the folder")
   end
   return rel
 end
@@ -103,16 +108,16 @@ local function declared_entry(item, entry, by_path)
     return page and not page.dir and "index.html" or nil
   end
   if type(entry.entry) ~= "string" or not item.dir then
-    return reject("bad_manifest", MANIFEST, "entry names a page inside a folder")
+    return M.reject("bad_manifest", MANIFEST, "entry names a page inside a folder")
   end
   local rel = path.clean(text.normalize(entry.entry) or "")
   local page = by_path[item.path .. "/" .. rel]
   if path.is_absolute(entry.entry) or rel:sub(1, 2) == ".." then
-    return reject("bad_path", text.visible(entry.entry), "leads out of the folder")
+    return M.reject("bad_path", text.visible(entry.entry), "leads out of the folder")
   elseif not page or page.dir then
-    return reject("missing", path.join(item.path, rel), "is not there")
+    return M.reject("missing", path.join(item.path, rel), "is not there")
   elseif not rel:lower():find "%.html?$" then
-    return reject("bad_manifest", MANIFEST, "entry is no .html page")
+    return M.reject("bad_manifest", MANIFEST, "entry is no .html page")
   end
   return rel
 end
@@ -124,14 +129,14 @@ end
 
 local function by_manifest(manifest, by_path, below, max)
   if type(manifest) ~= "table" or json.is_array(manifest) or not json.is_array(manifest.artifacts) then
-    return reject("bad_manifest", MANIFEST, "it must be an object with a list `artifacts`")
+    return M.reject("bad_manifest", MANIFEST, "it must be an object with a list `artifacts`")
   elseif #manifest.artifacts > max then
-    return reject("bad_manifest", MANIFEST, "it lists more artifacts than analysis.limits.maxFiles")
+    return M.reject("bad_manifest", MANIFEST, "it lists more artifacts than analysis.limits.maxFiles")
   end
   local plan = {}
   for n, entry in ipairs(manifest.artifacts) do
     if type(entry) ~= "table" or json.is_array(entry) then
-      return reject("bad_manifest", MANIFEST, ("artifact %d is not an object"):format(n))
+      return M.reject("bad_manifest", MANIFEST, ("artifact %d is not an object"):format(n))
     end
     local rel, err, id, fields = declared_path(entry, n)
     if not rel then
@@ -139,13 +144,13 @@ local function by_manifest(manifest, by_path, below, max)
     end
     local item = by_path[rel]
     if rel == MANIFEST then
-      return reject("bad_manifest", MANIFEST, "it lists itself")
+      return M.reject("bad_manifest", MANIFEST, "it lists itself")
     elseif not item then
-      return reject("missing", text.visible(rel), "is listed in outputs.json and is not there")
+      return M.reject("missing", text.visible(rel), "is listed in outputs.json and is not there")
     end
     for _, other in ipairs(plan) do
       if overlaps(other.path, rel) then
-        return reject("bad_manifest", MANIFEST, ("%s is listed twice, or inside a listed folder"):format(rel))
+        return M.reject("bad_manifest", MANIFEST, ("%s is listed twice, or inside a listed folder"):format(rel))
       end
     end
     local page
@@ -165,7 +170,7 @@ end
 ---@return nil, string err, string id, table fields
 function M.refusal(err, id, fields)
   if fields.reason == "empty" and fields.object == MANIFEST then
-    return reject("bad_manifest", MANIFEST, "it is a folder")
+    return M.reject("bad_manifest", MANIFEST, "it is a folder")
   end
   return nil, err, id, fields
 end
@@ -185,9 +190,9 @@ function M.make(source, max)
   if not manifest then
     return by_rule(items, by_path, below)
   elseif manifest.dir then
-    return reject("bad_manifest", MANIFEST, "it is a folder")
+    return M.reject("bad_manifest", MANIFEST, "it is a folder")
   elseif manifest.bytes > MAX_MANIFEST then
-    return reject("bad_manifest", MANIFEST, "it is larger than 1 MiB")
+    return M.reject("bad_manifest", MANIFEST, "it is larger than 1 MiB")
   end
   local bytes, err, id, fields = source:read(MANIFEST)
   if not bytes then
@@ -196,7 +201,7 @@ function M.make(source, max)
   local read
   read, err = json.decode((bytes:gsub("^\u{FEFF}", "")), { maxDepth = 16 })
   if read == nil then
-    return reject("bad_manifest", MANIFEST, err)
+    return M.reject("bad_manifest", MANIFEST, err)
   end
   return by_manifest(read, by_path, below, max)
 end
