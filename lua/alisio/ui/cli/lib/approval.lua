@@ -9,7 +9,7 @@ local render = require "alisio.ui.cli.lib.render"
 local M = {}
 
 --- Keys before this are not answers: they were typed for something else.
-M.DEAF_MS = 400
+local DEAF_MS = 400
 
 local LEAST_WINDOW = 3
 
@@ -265,7 +265,7 @@ function M.ask(request, options)
     elseif key.ctrl and key.key:lower() == "c" then
       options.cancel()
       return "deny", t(panel, "run.cancelled")
-    elseif clock.monotonic() - shown >= M.DEAF_MS and not key.ctrl and not key.alt then
+    elseif clock.monotonic() - shown >= DEAF_MS and not key.ctrl and not key.alt then
       local answer, move = by_key[key.key:lower()], moves[key.key]
       if answer then
         return answer.decision

@@ -1,4 +1,4 @@
-local task = require "std.task"
+local clock = require "std.clock"
 local term = require "std.term"
 local text = require "std.text"
 local approval = require "alisio.ui.cli.lib.approval"
@@ -19,9 +19,9 @@ local function fake_screen(columns, rows, kind)
   return screen.new { term = fake, env = function() return kind or "xterm" end }, written
 end
 
--- Keys, each after a pause in milliseconds; the specs run ten times as fast as a person.
-approval.DEAF_MS = approval.DEAF_MS / 10
+local now
 
+-- Keys, each after a pause in milliseconds of a clock that moves by them alone.
 local function keys(list)
   return function(_, timeout)
     local following = list[1]
@@ -30,9 +30,10 @@ local function keys(list)
     end
     if timeout and following[1] > timeout then
       following[1] = following[1] - timeout
+      now = now + timeout
       return nil, "timeout", "timeout"
     end
-    task.sleep(following[1] // 10)
+    now = now + following[1]
     table.remove(list, 1)
     return { key = following[2], ctrl = following.ctrl or false, alt = false }
   end
@@ -67,6 +68,15 @@ local function ask(options)
 end
 
 describe("approval", function()
+  local real = clock.monotonic
+  before_each(function()
+    now = 0
+    clock.monotonic = function() return now end
+  end)
+  after_each(function()
+    clock.monotonic = real
+  end)
+
   it("takes the keys of its options", function()
     assert.equal("allow_once", (ask { keys = { { 450, "a" } } }))
     assert.equal("allow_session", (ask { keys = { { 450, "s" } } }))
