@@ -244,11 +244,12 @@ describe("a run", function()
   end)
 
   it("stops soon when it is cancelled, and keeps what came", function()
-    local stopped = false
+    local stopped, runs = false, task.channel(1)
     bench:tool {
       name = "forever", effect = "read",
       run = function()
         local _ <close> = setmetatable({}, { __close = function() stopped = true end })
+        runs:send(true)
         task.sleep(60000)
       end,
     }
@@ -257,7 +258,7 @@ describe("a run", function()
     local clock = require "std.clock"
     local asked
     task.spawn(function()
-      task.sleep(50)
+      runs:receive()
       asked = clock.monotonic()
       opened:cancel()
     end)
@@ -288,15 +289,17 @@ describe("a run", function()
   end)
 
   it("ends its run, stored, when whoever called it is cancelled", function()
+    local speaks = task.channel(1)
     bench:will_reply(function(_, emit)
       emit { type = "text", text = "so far" }
+      speaks:send(true)
       task.sleep(60000)
     end)
     local opened = bench:session()
     local caller = task.spawn(function()
       opened:prompt "go"
     end)
-    task.sleep(50)
+    speaks:receive()
     caller:cancel()
     caller:wait()
     local stored = bench.store:events(opened.id)
