@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import stat
@@ -13,7 +14,7 @@ import threading
 import time
 import zipfile
 
-from alisio_test import ALISIO, Case, main
+from alisio_test import ALISIO, Case, SAMPLE, main
 
 SALES = "Región,Total,Código\nNorte,1.5,007\nSur,2,\n\"Sur, centro\",3,x\n"
 
@@ -253,6 +254,26 @@ class Artifacts(Files):
         self.assertEqual([p for p in self.state("artifacts", "**", "*") if os.path.isfile(p)], [])
         self.assertEqual(self.error("artifact", "publish", "none")["code"], "not_found")
         self.assertEqual(self.error("artifact", "publish", status=2)["code"], "usage")
+
+    def test_what_a_run_made_is_there_for_the_commands_of_its_folder(self):
+        shutil.copy(SAMPLE, self.dir)
+        self.alisio("run", "Summarize sales.csv into report.md")
+        self.put("out/a.md", "# a\n")
+        own = self.publish()["artifacts"][0]
+        one, two = self.json("artifact", "list")["artifacts"]
+        self.assertEqual((one["fileName"], two["id"]), ("report.md", own["id"]))
+        self.json("artifact", "export", one["id"])
+        with open(one["path"], "rb") as made, open(os.path.join(self.dir, "report.md"), "rb") as copy:
+            self.assertEqual(made.read(), copy.read())
+        run = next(s["id"] for s in self.json("sessions", "list")["sessions"] if s["kind"] == "run")
+        self.assertEqual([a["id"] for a in self.json("artifact", "list", "--session", run)["artifacts"]], [one["id"]])
+        other = os.path.join(self.top, "other")
+        os.mkdir(other)
+        self.assertEqual(self.json("--cwd", other, "artifact", "list")["artifacts"], [])
+        self.assertEqual(self.error("--cwd", other, "artifact", "open", one["id"], status=1)["code"], "not_found")
+        self.json("artifact", "delete", "--yes", one["id"], two["id"])
+        self.assertEqual(self.json("artifact", "list")["artifacts"], [])
+        self.assertFalse(os.path.exists(one["path"]))
 
     def test_kills_at_any_instant_leave_all_or_nothing(self):
         for i in range(40):

@@ -36,9 +36,18 @@ local function size(ctx, bytes)
   return words.bytes(ctx.locale, bytes)
 end
 
---- The artifacts of the session a command is about.
-local function store(ctx, args)
-  local session, message, id, fields = ctx:session(args)
+--- The session of this folder that made an artifact.
+local function maker(ctx, artifact)
+  local db = ctx:store()
+  local record = db and db.artifacts.get(artifact)
+  local session = record and db:session(record.session)
+  return session and session.cwd == ctx.cwd and session.id or nil
+end
+
+--- The artifacts of the session a command is about: the one --session names, the one that made
+--- `wanted`, or the one the commands of the folder share.
+local function store(ctx, args, wanted)
+  local session, message, id, fields = ctx:session(not args.session and wanted and maker(ctx, wanted) or nil)
   if not session then
     return nil, message, id, fields
   end
@@ -78,13 +87,42 @@ local function publish(ctx, args)
   end
 end
 
-local function list(ctx, args)
-  local artifacts, message, id, fields = store(ctx, args)
-  if not artifacts then
+--- The artifacts of one session, or of all of this folder, the oldest first.
+local function listed(ctx, args)
+  local config, message, id, fields = ctx:config() -- it says the language
+  local db, sessions
+  if config then
+    db, message, id, fields = ctx:store()
+  end
+  if db and args.session then
+    local one
+    one, message, id, fields = db:session(args.session)
+    sessions = one and { one }
+  elseif db then
+    sessions, message, id, fields = db:sessions { cwd = ctx.cwd }
+  end
+  if not sessions then
     return nil, message, id, fields
   end
-  local all
-  all, message, id, fields = artifacts:list()
+  local all = json.array {}
+  for _, session in ipairs(sessions) do
+    local own
+    own, message, id, fields = require("alisio.artifacts").new {
+      session = { id = session.id, cwd = session.cwd, store = db },
+    }:list()
+    if not own then
+      return nil, message, id, fields
+    end
+    table.move(own, 1, #own, #all + 1, all)
+  end
+  table.sort(all, function(a, b)
+    return a.created ~= b.created and a.created < b.created or a.created == b.created and a.id < b.id
+  end)
+  return all
+end
+
+local function list(ctx, args)
+  local all, message, id, fields = listed(ctx, args)
   if not all then
     return nil, message, id, fields
   elseif ctx.json then
@@ -108,7 +146,7 @@ local function named(ctx, args)
   if not args[1] then
     return nil, ctx:text(said.id), "usage"
   end
-  local artifacts, message, id, fields = store(ctx, args)
+  local artifacts, message, id, fields = store(ctx, args, args[1])
   if not artifacts then
     return nil, message, id, fields
   end
@@ -193,12 +231,13 @@ local function delete(ctx, args)
   if not args[1] then
     return nil, ctx:text(said.id), "usage"
   end
-  local artifacts, message, id, fields = store(ctx, args)
-  if not artifacts then
-    return nil, message, id, fields
-  end
+  local artifacts
   return delete_each(ctx, args, said, function(wanted)
-    local art, why, code, about = artifacts:get(wanted)
+    local why, code, about, art
+    artifacts, why, code, about = store(ctx, args, wanted)
+    if artifacts then
+      art, why, code, about = artifacts:get(wanted)
+    end
     return art and art.title, why, code, about
   end, function(wanted)
     return artifacts:delete(wanted)
@@ -256,7 +295,10 @@ M.commands = {
   },
   {
     name = "list",
-    help = { en = "List the artifacts of the session.", es = "Lista los artefactos de la sesión." },
+    help = {
+      en = "List the artifacts of the folder, or of one session.",
+      es = "Lista los artefactos de la carpeta, o de una sesión.",
+    },
     options = { "session" }, run = list,
   },
   {

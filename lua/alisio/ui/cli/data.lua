@@ -118,7 +118,7 @@ local function inspect(ctx, args)
   elseif args.header and args["no-header"] then
     return nil, ctx:text(said.header), "usage"
   end
-  local session, message, id, fields = ctx:session(args)
+  local session, message, id, fields = ctx:session()
   if not session then
     return nil, message, id, fields
   end
@@ -178,7 +178,7 @@ local function query(ctx, args)
   if not sql or args[3] then
     return nil, ctx:text(said.query), "usage"
   end
-  local session, message, id, fields = ctx:session(args)
+  local session, message, id, fields = ctx:session()
   if not session then
     return nil, message, id, fields
   end

@@ -141,20 +141,21 @@ function Context:runtime()
   return self.started
 end
 
---- The session that the commands of a workspace share, or the one `--session` names.
+--- The session that the commands of a workspace share, or the one `--session` or the caller names.
 ---@async
+---@param wanted? string
 ---@return alisio.Session? session
 ---@return string? message
 ---@return string? id
 ---@return table? fields
-function Context:session()
+function Context:session(wanted)
   local runtime, message, id, fields = self:runtime()
   if not runtime then
     return nil, message, id, fields
   end
   local session
   session, message, id, fields = require("alisio.agent.session").open {
-    runtime = runtime, kind = "cli", shared = true, id = self.args.session, cwd = self.cwd,
+    runtime = runtime, kind = "cli", shared = true, id = wanted or self.args.session, cwd = self.cwd,
   }
   if session then
     table.insert(self.opened, session)
