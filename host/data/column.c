@@ -28,8 +28,10 @@ int al_column_open(al_column *c, const char *name, const char *label, size_t len
     memset(c, 0, sizeof *c);
     snprintf(c->name, sizeof c->name, "%s", name);
     al_buf_init(&b, 0);
-    if (add_cut(&b, label, len, AL_COLUMN_LABEL) == AL_OK)
+    if (add_cut(&b, label, len, AL_COLUMN_LABEL) == AL_OK) {
+        c->label_len = b.len;
         c->label = al_buf_steal(&b);
+    }
     al_buf_free(&b);
     return c->label ? al_values_open(&c->values) : AL_ENOMEM;
 }
@@ -41,12 +43,43 @@ void al_column_close(al_column *c)
     memset(c, 0, sizeof *c);
 }
 
-static inline void add_to(al_sum *s, double v)
+#define UNIT 0x1p-64
+
+/* From here on in units of 2^64. */
+static void scale(al_sum *s)
+{
+    if (!s->scaled) {
+        s->sum *= UNIT;
+        s->rest *= UNIT;
+        s->scaled = true;
+    }
+}
+
+static inline void step(al_sum *s, double v)
 {
     double t = s->sum + v;
 
     s->rest += fabs(s->sum) >= fabs(v) ? (s->sum - t) + v : (v - t) + s->sum;
     s->sum = t;
+}
+
+static inline void add_to(al_sum *s, double v)
+{
+    if (s->scaled || !isfinite(s->sum + v)) {
+        scale(s);
+        v *= UNIT;
+    }
+    step(s, v);
+}
+
+static void merge(al_sum *s, al_sum part)
+{
+    if (s->scaled || part.scaled || !isfinite(s->sum + part.sum)) {
+        scale(s);
+        scale(&part);
+    }
+    step(s, part.sum);
+    s->rest += part.rest;
 }
 
 static void add_number(al_column *c, const al_cell *cell, double v)
@@ -230,9 +263,8 @@ int al_column_add(al_column *c, const al_cell *cells, size_t n, size_t stride)
 
 void al_column_segment(al_column *c)
 {
-    add_to(&c->total, c->segment.sum);
-    c->total.rest += c->segment.rest;
-    c->segment = (al_sum){ 0, 0 };
+    merge(&c->total, c->segment);
+    c->segment = (al_sum){ 0 };
 }
 
 const char *al_column_type(const al_column *c)
@@ -252,6 +284,8 @@ const char *al_column_type(const al_column *c)
 bool al_column_mean(const al_column *c, double *mean)
 {
     *mean = c->numbers ? (c->total.sum + c->total.rest) / (double)c->numbers : 0;
+    if (c->total.scaled)
+        *mean /= UNIT;
     return c->numbers && isfinite(*mean);
 }
 

@@ -12,14 +12,17 @@
 #define AL_COLUMN_SHOWN     200 /* bytes of a text in min, max and top values; then … */
 #define AL_COLUMN_LABEL     512 /* bytes of a label; then … */
 
-/* A sum that keeps what doubles drop (Neumaier). */
+/* A sum that keeps what doubles drop (Neumaier). One that would leave their range goes on in units
+ * of 2^64, which no number of rows fills. */
 typedef struct al_sum {
     double sum, rest;
+    bool scaled;
 } al_sum;
 
 typedef struct al_column {
     char name[AL_IDENT_MAX + 1];
-    char *label;
+    char *label; /* may hold NULs */
+    size_t label_len;
     uint64_t nulls, numbers, texts;
     uint64_t fallback_texts; /* texts with a digit and no ASCII letter */
     uint64_t hint_rows, hint_integers, hint_reals, hint_dates, hint_booleans, hint_texts;

@@ -318,7 +318,7 @@ static int write_column(al_dataset *d, const char *table, size_t ordinal, const 
             text_cell(table),
             al_cell_integer((int64_t)ordinal),
             text_cell(c->name),
-            text_cell(c->label),
+            al_cell_text(c->label, c->label_len),
             text_cell(al_column_type(c)),
             al_cell_integer((int64_t)c->nulls),
             al_cell_integer((int64_t)al_column_distinct(c)),

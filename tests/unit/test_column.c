@@ -1,6 +1,7 @@
 #include "base/err.h"
 #include "data.h"
 #include "data/column.h"
+#include <math.h>
 
 static al_column c;
 
@@ -161,15 +162,6 @@ static void sums_are_made_by_segment(void **state)
     assert_int_equal(c.numbers, 3);
 }
 
-static void infinite_means_are_none(void **state)
-{
-    double m;
-
-    (void)state;
-    ADD("1e308", "1e308", "1e308");
-    assert_false(al_column_mean(&c, &m));
-}
-
 static void long_texts_are_cut_at_a_character(void **state)
 {
     char least[300], most[300], *p;
@@ -287,6 +279,40 @@ static void long_labels_are_cut(void **state)
     assert_int_equal(strlen(c.label), AL_COLUMN_LABEL + 3);
 }
 
+static void labels_keep_their_nuls(void **state)
+{
+    (void)state;
+    al_column_close(&c);
+    assert_int_equal(al_column_open(&c, "a_b", "a\0b", 3), AL_OK);
+    assert_int_equal(c.label_len, 3);
+    assert_memory_equal(c.label, "a\0b", 4);
+}
+
+/* Their sum is no double. */
+static void the_mean_of_huge_numbers_is_known(void **state)
+{
+    (void)state;
+    ADD("1.5e308", "1.5e308", "1", "-1e308");
+    al_column_segment(&c);
+    assert_true(mean() == 0.5e308);
+    ADD("1.5e308", "1.5e308");
+    al_column_segment(&c);
+    assert_true(fabs(mean() - (double)(5e308L / 6)) < 1e293);
+    ADD("1.5e308");
+    al_column_segment(&c);
+    assert_true(fabs(mean() - (double)(6.5e308L / 7)) < 1e293);
+}
+
+static void sums_of_segments_may_be_huge_together(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        ADD("1.5e308");
+        al_column_segment(&c);
+    }
+    assert_true(mean() == 1.5e308);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_column, close_column)
 
 int main(void)
@@ -302,13 +328,15 @@ int main(void)
         TEST(the_hint_is_of_the_first_thousand_rows),
         TEST(sums_keep_what_doubles_drop),
         TEST(sums_are_made_by_segment),
-        TEST(infinite_means_are_none),
         TEST(long_texts_are_cut_at_a_character),
         TEST(beginnings_that_are_equal),
         TEST(smallest_and_largest_by_bytes),
         TEST(top_values),
         cmocka_unit_test(dates_by_the_letter),
         TEST(long_labels_are_cut),
+        TEST(labels_keep_their_nuls),
+        TEST(the_mean_of_huge_numbers_is_known),
+        TEST(sums_of_segments_may_be_huge_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

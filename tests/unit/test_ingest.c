@@ -118,6 +118,16 @@ static void headers(void **state)
     assert_true(says("\"header\":false"));
 }
 
+static void labels_keep_their_nuls(void **state)
+{
+    static const char bytes[] = "a\0question of length,\0\n1,2\n3,4\n5,6\n";
+
+    (void)state;
+    assert_int_equal(ingest_bytes(bytes, sizeof bytes - 1), AL_OK);
+    assert_true(says("\"name\":\"a_question_of_length\",\"label\":\"a\\u0000question of length\""));
+    assert_true(says("\"name\":\"column_2\",\"label\":\"\\u0000\""));
+}
+
 static void one_column_loses_nothing(void **state)
 {
     (void)state;
@@ -438,6 +448,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_small_table),
         TEST(headers),
+        TEST(labels_keep_their_nuls),
         TEST(one_column_loses_nothing),
         TEST(header_without_rows),
         TEST(nothing_in_it),
