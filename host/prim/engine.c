@@ -411,6 +411,7 @@ static int end_error(const al_engine *e, al_err *err)
 
 int al_engine_take(al_engine *e, al_wire_type *type, const char **body, size_t *len, al_err *err)
 {
+    al_err told = { 0 };
     size_t used = 0;
     int rc;
 
@@ -437,9 +438,14 @@ int al_engine_take(al_engine *e, al_wire_type *type, const char **body, size_t *
         e->state = RUNNING; /* it obeyed, or had just finished */
     if (*type == AL_WIRE_RESULT)
         return 1;
-    if (al_err_parse(*body, *len, err) == AL_OK)
-        return err && err->code ? err->code : AL_EIO;
-    return al_err_set(err, AL_EIO, "engine_failed", "engine", "its error cannot be read");
+    if (al_err_parse(*body, *len, &told) != AL_OK)
+        return al_err_set(err, AL_EIO, "engine_failed", "engine", "its error cannot be read");
+    if (told.code == AL_ETIMEOUT)
+        e->state =
+            TIMED_OUT; /* it may be ending itself, as a statement that nothing stops makes it */
+    if (err)
+        *err = told;
+    return told.code ? told.code : AL_EIO;
 }
 
 /* ---- facts and the end ---- */

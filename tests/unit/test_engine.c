@@ -56,6 +56,9 @@ static void obey(const char *what, const int *fds, int n)
     } else if (!strcmp(what, "error")) {
         answer(AL_WIRE_ERROR,
                "{\"code\":\"query_failed\",\"message\":\"m\",\"detail\":\"no such column\"}");
+    } else if (!strcmp(what, "late")) {
+        answer(AL_WIRE_ERROR, "{\"code\":\"query_timeout\",\"message\":\"\"}");
+        _exit(1);
     } else if (!strcmp(what, "copy")) {
         copy_files(fds, n);
     } else if (!strcmp(what, "look")) {
@@ -303,6 +306,14 @@ static void kills_what_overstays_its_time(void **state)
     assert_false(al_engine_alive(engine));
 }
 
+/* Its end may be on the way: whoever asks next must not meet it. */
+static void trusts_none_that_ran_out_of_time(void **state)
+{
+    (void)state;
+    expect_failure("late", AL_ETIMEOUT, "query_timeout");
+    assert_false(al_engine_alive(engine));
+}
+
 static void cancels_gently_first(void **state)
 {
     al_wire_type type;
@@ -374,6 +385,7 @@ int main(void)
         TEST(takes_no_request_from_an_engine),
         TEST(survives_an_error_that_is_none),
         TEST(kills_what_overstays_its_time),
+        TEST(trusts_none_that_ran_out_of_time),
         TEST(cancels_gently_first),
         TEST(cancels_for_good_soon),
         TEST(closing_ends_a_busy_engine),
