@@ -203,6 +203,13 @@ class Configuration(Case):
         with open(path, encoding="utf-8") as f:
             self.assertIn("Alisio lee este archivo", f.read())
 
+    def test_help_in_spanish_names_values_in_spanish(self):
+        for command in (["run"], ["data", "inspect"], ["sessions", "export"], ["doctor"]):
+            shown = self.alisio(*command, "--help", LC_ALL="es_ES.UTF-8").stdout
+            self.assertIn("--cwd CARPETA", shown)
+            self.assertNotRegex(shown, "FOLDER|FILE|NAME|PATH|KIND")
+        self.assertIn("NOMBRE", self.alisio("run", "x", "--model", status=2, LC_ALL="es_ES.UTF-8").stderr)
+
     def test_mistakes_say_where(self):
         self.config('{\n  "analysis": { "limitz": {} }\n}')
         for command in (["run", "hello"], ["doctor", "--config"]):

@@ -141,7 +141,7 @@ M.commands = {
     options = {
       { name = "limit", value = "N", kind = "integer", help = { en = "At most so many.", es = "Como máximo tantas." } },
       { name = "kind", value = "KIND", kind = "string", help = {
-        en = "Only sessions of this kind: run, tui, cli.", es = "Solo sesiones de este tipo: run, tui, cli." } },
+        en = "Only sessions of this kind: run, cli, script, embed.", es = "Solo sesiones de este tipo: run, cli, script, embed." } },
     },
     run = list,
   },

@@ -65,7 +65,7 @@ end
 local function option_rows(list, locale)
   local out = {}
   for _, option in ipairs(list) do
-    local shown = "--" .. option.name .. (option.value and " " .. option.value or "")
+    local shown = "--" .. option.name .. (option.value and " " .. options.placeholder(option, locale) or "")
     out[#out + 1] = { shown, text.pick(option.help, locale) }
   end
   return out

@@ -70,7 +70,7 @@ M.common = {
     name = "json",
     help = {
       en = "Write JSON to standard output; words go to standard error.",
-      es = "Escribe JSON en la salida estándar; las palabras van a la de errores.",
+      es = "Escribe JSON en la salida estándar; los avisos van a la de errores.",
     },
   },
   {
@@ -116,6 +116,19 @@ M.common = {
     help = { en = "Show this help.", es = "Muestra esta ayuda." },
   },
 }
+
+-- What stands for a value, where the language has another word.
+local placeholders = {
+  es = { FILE = "ARCHIVO", FOLDER = "CARPETA", KIND = "TIPO", NAME = "NOMBRE", PATH = "RUTA" },
+}
+
+--- What stands for an option's value.
+---@param option table
+---@param locale string
+---@return string
+function M.placeholder(option, locale)
+  return (option.value:gsub("%u+", placeholders[locale] or {}))
+end
 
 for name, option in pairs(M.shared) do
   option.name = name
@@ -228,7 +241,7 @@ function M.parse(argv, options, locale, leading)
           given = argv[i]
           i = i + 1
           if not given or given:find "^%-%-." then
-            return nil, text.pick(wrong.value, locale, { option = shown, value = option.value }), "usage"
+            return nil, text.pick(wrong.value, locale, { option = shown, value = M.placeholder(option, locale) }), "usage"
           end
         end
         local value, message = convert(option, shown, given, locale)
