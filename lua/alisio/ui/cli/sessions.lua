@@ -22,10 +22,11 @@ local said = {
   kept = { en = "Session {id} was kept.", es = "La sesión {id} se conservó." },
   deleted = { en = "Session {id} was deleted.", es = "La sesión {id} se borró." },
   untitled = { en = "untitled", es = "sin título" },
+  commands = { en = "data and artifact commands", es = "órdenes data y artifact" },
 }
 
 local function title_of(ctx, session)
-  return session.title ~= "" and session.title or ctx:text(said.untitled)
+  return session.title ~= "" and session.title or ctx:text(session.kind == "cli" and said.commands or said.untitled)
 end
 
 local function list(ctx, args)
