@@ -4,6 +4,7 @@
 local clock = require "std.clock"
 local digest = require("std.artifact").digest_bytes
 local json = require "std.json"
+local words = require "alisio.kernel.words"
 local hooks = require "alisio.agent.hooks"
 local registry = require "alisio.agent.registry"
 
@@ -22,13 +23,6 @@ local mode_allows = {
 
 --- No flag, mode or earlier answer covers it: it is asked each time.
 local ALWAYS_ASKED = "analysis.install"
-
-local deny_text = {
-  read_only = "this session is read-only",
-  no_one = "nobody can be asked in this run",
-  user = "the user denied it",
-  changed = "what would run is not what was shown when it was allowed",
-}
 
 --- The capability a tool's permission is about: its own, or one of its name.
 ---@param tool table
@@ -128,6 +122,11 @@ local function config_source(config, key)
   return type(origin) == "string" and origin:find "^project" and "project" or "rule"
 end
 
+--- Why something is denied, in the language of the run.
+function Permission:say(why, fields)
+  return words.t(self.config.locale, "denied." .. why, fields)
+end
+
 function Permission:flag_covers(tool, capability)
   local flags = self.flags
   return (tool.effect == "write" and flags["allow-write"])
@@ -197,14 +196,14 @@ end
 function Permission:settle(tool, input, runtime)
   local capability = M.capability(tool)
   if self.read_only and not harmless[tool.effect] then
-    return "deny", self.flags["read-only"] and "flag" or "mode", deny_text.read_only
+    return "deny", self.flags["read-only"] and "flag" or "mode", self:say "read_only"
   end
   local reason = denied_by_rule(tool, input)
   if reason then
     return "deny", "rule", reason
   end
   if self.lists.deny[tool.name] then
-    return "deny", config_source(self.config, "permissions.deny"), "permissions.deny names " .. tool.name
+    return "deny", config_source(self.config, "permissions.deny"), self:say("listed", { tool = tool.name })
   end
   if harmless[tool.effect] then
     return "allow_once", "mode"
@@ -289,7 +288,7 @@ function Permission:decide(tool, input, call)
   end
 
   if self.read_only and not harmless[tool.effect] then
-    return done("deny", self.flags["read-only"] and "flag" or "mode", deny_text.read_only)
+    return done("deny", self.flags["read-only"] and "flag" or "mode", self:say "read_only")
   end
   local ok, hook_reason = ask_hooks(tool, input, call)
   if not ok then
@@ -308,7 +307,7 @@ function Permission:decide(tool, input, call)
   if decision then
     return done(decision, source, reason, approval)
   elseif not self.ask then
-    return done("deny", "headless", deny_text.no_one, approval)
+    return done("deny", "headless", self:say "no_one", approval)
   end
   local asked, by, why, shown = self:question(tool, input, call, approval, request_id)
   if not asked then
@@ -335,9 +334,9 @@ function Permission:question(tool, input, call, approval, request_id)
     sha256 = approval.sha256,
     guarantees = json.array(approval.guarantees or {}),
     options = json.array {
-      { id = "allow_once", label = "Allow once" },
-      { id = "allow_session", label = "Allow for this session" },
-      { id = "deny", label = "Deny" },
+      { id = "allow_once", label = words.t(self.config.locale, "approval.allow_once") },
+      { id = "allow_session", label = words.t(self.config.locale, "approval.allow_session") },
+      { id = "deny", label = words.t(self.config.locale, "approval.deny") },
     },
   }
   if approval.capability == ALWAYS_ASKED then
@@ -351,11 +350,11 @@ function Permission:question(tool, input, call, approval, request_id)
   end
   local decision, why = self.ask(request)
   if decision ~= "allow_once" and decision ~= "allow_session" then
-    return "deny", "user", why or deny_text.user, approval
+    return "deny", "user", why or self:say "user", approval
   end
   local now = M.approval(tool, input, call)
   if not now or now.sha256 ~= approval.sha256 then
-    return "deny", "user", deny_text.changed, approval
+    return "deny", "user", self:say "changed", approval
   end
   if decision == "allow_session" and approval.capability ~= ALWAYS_ASKED then
     local grant, message, id = self.store.grants.save {

@@ -141,6 +141,12 @@ return {
   ["approval.inside_folder"] = "✓ Stays in the folder of this session",
   ["approval.your_permissions"] = "! It runs with your permissions: it can read your files and use the network.",
 
+  ["denied.read_only"] = "this session is read-only",
+  ["denied.no_one"] = "nobody can be asked in this run",
+  ["denied.user"] = "the user denied it",
+  ["denied.changed"] = "what would run is not what was shown when it was allowed",
+  ["denied.listed"] = "permissions.deny names {tool}",
+
   ["run.waits"] = "waits for you",
   ["run.turn"] = "turn {count:raw}",
   ["run.stop_key"] = "ctrl-c stops",

@@ -141,6 +141,12 @@ return {
   ["approval.inside_folder"] = "✓ No sale de la carpeta de esta sesión",
   ["approval.your_permissions"] = "! Se ejecuta con sus permisos: puede leer sus archivos y usar la red.",
 
+  ["denied.read_only"] = "esta sesión es de solo lectura",
+  ["denied.no_one"] = "en esta ejecución no se puede preguntar a nadie",
+  ["denied.user"] = "el usuario lo denegó",
+  ["denied.changed"] = "lo que se ejecutaría no es lo que se mostró al permitirlo",
+  ["denied.listed"] = "permissions.deny nombra {tool}",
+
   ["run.waits"] = "espera respuesta",
   ["run.turn"] = "turno {count:raw}",
   ["run.stop_key"] = "ctrl-c detiene",

@@ -112,6 +112,12 @@ describe("permission", function()
     assert.same({}, made:withheld())
   end)
 
+  it("gives its reasons in the language of the run", function()
+    local made = policy { mode = "read-only" }
+    bench.config.locale = "es"
+    assert.matches("solo lectura", (select(3, made:decide(tools.write, {}))))
+  end)
+
   it("puts a rule's denial before a flag, and its reason into the answer", function()
     local made = policy { flags = { ["allow-write"] = true } }
     bench:rule { tool = "put", where = function(input) return input.path == "secret" end, decide = "deny", reason = "no" }
