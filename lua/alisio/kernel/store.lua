@@ -49,9 +49,9 @@ M.migrations = {
 ---@class alisio.Store
 ---@field state_dir string
 ---@field path string                      of the database
----@field grants alisio.Grants
----@field datasets alisio.Datasets
----@field artifacts alisio.Artifacts
+---@field grants alisio.store.Grants
+---@field datasets alisio.store.Datasets
+---@field artifacts alisio.store.Artifacts
 local Store = {}
 Store.__index = Store
 Store.__name = "alisio.Store"
@@ -671,13 +671,13 @@ function Collection:delete(key)
   return true
 end
 
----@class alisio.Grants
+---@class alisio.store.Grants
 ---@field save fun(grant: { session: string, capability: string, runtime: string? }): string?, string?, string?  any further fields are kept; its id
 ---@field list fun(session: string?): table[]?, string?, string?  all sessions when left out
 ---@field find fun(session: string, capability: string, runtime: string?): table?, string?, string?  nil alone: none
 ---@field revoke fun(id: string): boolean?, string?, string?
 
----@class alisio.Datasets
+---@class alisio.store.Datasets
 ---@field save fun(dataset: table): boolean?, string?, string?   id, session; name, format, bytes, sha256, overrides to find it by; the rest is kept
 ---@field find fun(filter: table): table[]?, string?, string?    equal in session, bytes, sha256, overrides, name or format; oldest first
 ---@field get fun(id: string): table?, string?, string?
@@ -685,7 +685,7 @@ end
 ---@field list fun(session: string): table[]?, string?, string?
 ---@field delete fun(id: string): boolean?, string?, string?
 
----@class alisio.Artifacts
+---@class alisio.store.Artifacts
 ---@field save fun(artifact: table): boolean?, string?, string?  id, session; execution and status to find it by; the rest is kept
 ---@field get fun(id: string): table?, string?, string?
 ---@field list fun(session: string): table[]?, string?, string?  oldest first

@@ -13,7 +13,7 @@ local screen_module = require "alisio.ui.cli.lib.screen"
 
 local M = {}
 
-local status_codes = { completed = 0, failed = 1, limit_reached = 1, cancelled = 130 }
+local exit_status = { completed = 0, failed = 1, limit_reached = 1, cancelled = 130 }
 
 --- The text of the prompt: the words from `first` on, or standard input for a lone `-`.
 ---@param ctx table
@@ -148,7 +148,7 @@ function M.with(ctx, which, fn)
     return nil, message, id, fields
   end
   face:finish(result, session.id, session.bus.run)
-  return status_codes[result.status]
+  return exit_status[result.status]
 end
 
 --- Runs a prompt and shows it.
