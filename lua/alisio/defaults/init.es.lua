@@ -122,7 +122,7 @@ alisio.setup {
 --   input = { sku = { "string", "número de artículo" }, warehouse = "string?" },
 --   run = function(args, call)
 --     call:progress("buscando " .. args.sku)
---     local db <close> = assert(require("std.sql").open("stock.sqlite", { readonly = true }))
+--     local db <close> = assert(require("std.sql").open(call.cwd .. "/stock.sqlite", { readonly = true }))
 --     return tostring(db:value("SELECT units FROM stock WHERE sku = ?", args.sku) or "producto desconocido")
 --   end,
 -- }

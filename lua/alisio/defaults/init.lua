@@ -122,7 +122,7 @@ alisio.setup {
 --   input = { sku = { "string", "article number" }, warehouse = "string?" },
 --   run = function(args, call)
 --     call:progress("looking up " .. args.sku)
---     local db <close> = assert(require("std.sql").open("stock.sqlite", { readonly = true }))
+--     local db <close> = assert(require("std.sql").open(call.cwd .. "/stock.sqlite", { readonly = true }))
 --     return tostring(db:value("SELECT units FROM stock WHERE sku = ?", args.sku) or "unknown product")
 --   end,
 -- }
