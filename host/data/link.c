@@ -10,6 +10,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0 /* SIGPIPE is ignored in the engine anyway */
+#endif
+
 #define CHECK_EVERY UINT64_C(4000000)   /* 4 ms */
 #define TELL_EVERY  UINT64_C(200000000) /* 200 ms */
 
