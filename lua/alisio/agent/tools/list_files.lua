@@ -6,7 +6,7 @@ local MAX_ENTRIES = 500
 
 return {
   name = "list_files",
-  description = "Lists files of the folder with their sizes, folders first entered by name. "
+  description = "Lists the files of the folder and the folders in it, sorted by name, with their sizes. "
     .. "`glob` keeps what fits (`*.csv`, `src/**/*.lua`).",
   effect = "read",
   input = {
