@@ -1,11 +1,15 @@
 /* host.signal: signals to this process, as names a task can wait for. While a handle is open its
- * signals do nothing else. */
+ * signals do nothing else, with one exception: who sends the same signal again while the loop has
+ * not come to the first (Lua that runs on and on) ends the process. */
 #include "bind/util.h"
 #include "core/host.h"
 #include "core/mem.h"
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define SIGNALS "al.signals"
 
@@ -33,6 +37,57 @@ struct watcher { /* freed when its handle is closed, maybe after the set */
     int index;
     al_host *host;
 };
+
+#define AGAIN_MS 100 /* sooner it is one press that arrived twice */
+
+/* For signals that ask to end: libuv's own handler, and since when (ms, 0: not) one waits for the
+ * loop. */
+static struct {
+    void (*handler)(int);
+    atomic_llong waits_since;
+} unseen[KNOWN];
+
+static bool asks_to_end(int number)
+{
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+}
+
+static long long now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t); /* may be called in a handler */
+    return t.tv_sec * 1000LL + t.tv_nsec / 1000000 + 1;
+}
+
+static void on_arrival(int number)
+{
+    long long now = now_ms();
+
+    for (int i = 0; i < KNOWN; i++)
+        if (known[i].number == number) {
+            long long first = atomic_load(&unseen[i].waits_since);
+            if (first == 0)
+                atomic_store(&unseen[i].waits_since, now);
+            else if (now - first >= AGAIN_MS)
+                _exit(128 + number);
+            unseen[i].handler(number);
+        }
+}
+
+/* Puts on_arrival in front of the handler that libuv has just set. */
+static void stand_in_front(int at)
+{
+    struct sigaction now;
+
+    if (!asks_to_end(known[at].number) || sigaction(known[at].number, NULL, &now) != 0 ||
+        (now.sa_flags & SA_SIGINFO) || now.sa_handler == on_arrival)
+        return;
+    unseen[at].handler = now.sa_handler;
+    atomic_store(&unseen[at].waits_since, 0);
+    now.sa_handler = on_arrival;
+    sigaction(known[at].number, &now, NULL);
+}
 
 static int push_name(lua_State *L, void *arg)
 {
@@ -70,6 +125,7 @@ static void on_signal(uv_signal_t *handle, int number)
     watcher *w = (watcher *)handle;
 
     (void)number;
+    atomic_store(&unseen[w->index].waits_since, 0);
     w->set->came[w->index]++;
     if (w->set->op)
         answer(w->set, push_name);
@@ -159,6 +215,7 @@ static int l_open(lua_State *L) /* open{ "INT", … } -> signals */
         rc = uv_signal_start(&w->handle, on_signal, known[at].number);
         if (rc < 0)
             return luaL_error(L, "signal %s: %s", known[at].name, uv_strerror(rc));
+        stand_in_front(at);
     }
     return 1;
 }
