@@ -590,6 +590,13 @@ static int l_home(lua_State *L)
     size_t size = sizeof path;
     al_err err = { 0 };
     int rc = uv_os_homedir(path, &size);
+    uv_passwd_t user;
+    if (rc == 0 && path[0] != '/' && (rc = uv_os_get_passwd(&user)) == 0) {
+        /* HOME is empty or depends on where the program was started: that is no home */
+        lua_pushstring(L, user.homedir ? user.homedir : "/");
+        uv_os_free_passwd(&user);
+        return 1;
+    }
     if (rc < 0) {
         al_err_set(&err, AL_ENOTFOUND, "not_found", "home folder", uv_strerror(rc));
         return al_fail(L, &err);

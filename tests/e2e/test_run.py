@@ -145,6 +145,42 @@ end }
         self.assertEqual(events[-1]["status"], "completed")
         self.assertEqual([e["status"] for e in self.stored() if e["type"] == "tool_completed"], ["uncertain"])
 
+    def test_a_second_ctrl_c_ends_lua_that_runs_on_and_on(self):
+        install(self.env, [["endless", {}]], """
+alisio.tool { name = "endless", description = "d", effect = "read", run = function()
+  io.stderr:write("running\\n")
+  while true do end
+end }
+""")
+        run = self.start("run", "go")
+        for line in run.stderr:
+            if "running" in line:
+                break
+        run.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        self.assertIsNone(run.poll())
+        run.send_signal(signal.SIGINT)
+        run.communicate(timeout=10)
+        self.assertEqual(run.returncode, 130)
+
+    def test_closed_and_full_outputs(self):
+        def sh(redirection, *args):
+            words = " ".join([ALISIO, *args, redirection])
+            return subprocess.run(["sh", "-c", words], cwd=self.dir, env=self.env, capture_output=True,
+                                  encoding="utf-8", timeout=60)
+        for closed, status in (("<&-", 0), ("2>&-", 0), (">&-", 1), ("<&- >&- 2>&-", 1)):
+            self.assertEqual(sh(closed, "run", "hello").returncode, status, closed)
+        for args in (("run", "hello"), ("run", "hello", "--json"), ("sessions", "list"), ("--version",), ("--help",)):
+            done = sh("> /dev/full", *args)
+            self.assertEqual(done.returncode, 1, args)
+            self.assertIn("standard output", done.stderr)
+
+    def test_a_home_that_is_none_puts_nothing_into_the_folder(self):
+        for home in ("", "relative"):
+            env = {"HOME": home, "PATH": os.environ["PATH"]}
+            subprocess.run([ALISIO, "run", "hello"], cwd=self.dir, env=env, capture_output=True, check=False, timeout=60)
+            self.assertEqual(os.listdir(self.dir), [])
+
     def test_what_was_streamed_before_a_cancel_is_kept(self):
         install(self.env, [{"text": ["First words. ", "Second words. "] + ["."] * 1000, "pause": 50}])
         run = self.start("run", "go", "--json")

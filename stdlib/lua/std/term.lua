@@ -45,13 +45,26 @@ M.raw = term.raw
 ---@return string? id  "timeout", or "end" when the input is over
 M.read_key = term.read_key
 
+local lost -- the first failure of M.write: { message, id }
+
 --- Writes to standard output, behind what print left there.
 ---@param s string
 ---@return boolean? ok
 ---@return string? err
 ---@return string? id
 function M.write(s)
-  return term.write(1, s)
+  local ok, err, id, fields = term.write(1, s)
+  lost = lost or not ok and { err, id, fields } or nil
+  return ok, err, id, fields
+end
+
+--- Why something written to standard output did not get there; nothing when all did. A program that
+--- ends well has to look.
+---@return string? err
+---@return string? id
+---@return table? fields
+function M.lost()
+  return table.unpack(lost or {}, 1, 3)
 end
 
 --- Writes to standard error.

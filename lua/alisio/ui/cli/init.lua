@@ -239,7 +239,13 @@ function M.main(argv)
     M.report(as_json, words.failure(locale, message, id, fields), id, fields)
     return by_id[id] or M.status.failed
   end
-  return math.tointeger(code) or M.status.done
+  local status = math.tointeger(code) or M.status.done
+  local why, which, about = term.lost()
+  if why and status == M.status.done then -- what was asked for did not arrive
+    M.report(false, about and words.error(locale, which, about) or why, which)
+    return M.status.failed
+  end
+  return status
 end
 
 return M
