@@ -106,11 +106,25 @@ end
 local function defer(self, event)
   for _, waiting in ipairs(self.pending) do
     if waiting.type == event.type and key_of(waiting) == key_of(event) then
-      waiting.text = event.type == "message_delta" and waiting.text .. event.text or event.text
+      if event.type == "message_delta" then -- joined when it goes out: there may be thousands
+        waiting.parts = waiting.parts or { waiting.text }
+        table.insert(waiting.parts, event.text)
+      else
+        waiting.text = event.text
+      end
       return
     end
   end
   table.insert(self.pending, event)
+end
+
+--- Takes the event that waited longest.
+local function next_pending(self)
+  local event = table.remove(self.pending, 1)
+  if event.parts then
+    event.text, event.parts = table.concat(event.parts), nil
+  end
+  return event
 end
 
 --- Hands one waiting event at a time to the queue, spaced.
@@ -120,7 +134,7 @@ local function tick(self)
     if wait > 0 then
       task.sleep(math.ceil(wait))
     else
-      self:enqueue { event = table.remove(self.pending, 1) }
+      self:enqueue { event = next_pending(self) }
       self.last_sent = clock.monotonic()
     end
   end
@@ -208,7 +222,7 @@ end
 --- Lets out what waits for its turn.
 function Bus:release()
   while self.pending[1] do
-    self:enqueue { event = table.remove(self.pending, 1) }
+    self:enqueue { event = next_pending(self) }
   end
 end
 

@@ -5,6 +5,7 @@ local clock = require "std.clock"
 local fs = require "std.fs"
 local json = require "std.json"
 local path = require "std.path"
+local schema = require "std.schema"
 local sql = require "std.sql"
 local task = require "std.task"
 local ids = require "alisio.kernel.ids"
@@ -371,6 +372,31 @@ end
 
 -- Events --------------------------------------------------------------------------------------
 
+local shapes = {} -- by type, the fields every reader relies on; made when first read
+
+local function shape_of(type_name)
+  if not shapes[type_name] then
+    local fields = {}
+    for _, entry in ipairs(require "alisio.kernel.event_types") do
+      for _, field in ipairs(entry.type == type_name and entry.fields or {}) do
+        fields[field[1]] = field[2]
+      end
+    end
+    shapes[type_name] = schema.compile(fields)
+    shapes[type_name].json.additionalProperties = nil
+  end
+  return shapes[type_name]
+end
+
+-- The event of a row; nil where its text is not what was stored: SQLite keeps no checksums.
+local function event_of(row)
+  local event = json.decode(row.body)
+  if type(event) ~= "table" or json.is_array(event) or not shape_of(row.type):check(event) then
+    return nil
+  end
+  return event
+end
+
 local COLUMNS = { v = true, seq = true, session = true, run = true, time = true, type = true }
 
 --- The text of an event that goes into the database beside its columns. Raises for what is no JSON.
@@ -460,7 +486,11 @@ function Store:events(session, filter)
     return nil, err, id, fields
   end
   for i, row in ipairs(rows) do
-    local event = json.decode(row.body)
+    local event = event_of(row)
+    if not event then
+      return nil, ("%s: event %d of %s is damaged"):format(self.path, row.seq, session), "io_error",
+        { object = self.path, reason = "damaged_event", detail = ("event %d of %s"):format(row.seq, session) }
+    end
     event.v, event.session, event.seq = 1, session, row.seq
     event.run, event.time, event.type = row.run, row.time, row.type
     rows[i] = event
@@ -675,6 +705,7 @@ end
 ---@field save fun(grant: { session: string, capability: string, runtime: string? }): string?, string?, string?  any further fields are kept; its id
 ---@field list fun(session: string?): table[]?, string?, string?  all sessions when left out
 ---@field find fun(session: string, capability: string, runtime: string?): table?, string?, string?  nil alone: none
+---@field get fun(id: string): table?, string?, string?
 ---@field revoke fun(id: string): boolean?, string?, string?
 
 ---@class alisio.store.Datasets
@@ -718,6 +749,7 @@ collections = {
         local found, err, id, fields = rows:find { session = session, capability = capability, runtime = runtime }
         return found and found[1], err, id, fields
       end,
+      get = function(key) return rows:get(key) end,
       revoke = function(key) return rows:delete(key) end,
     }
   end,

@@ -74,6 +74,7 @@ return {
   },
   ["error.engine_failed"] = { "The data engine ended unexpectedly: {detail}. Nothing was changed; try again.", "The data engine ended unexpectedly. Nothing was changed; try again." },
   ["error.io_error"] = { "{object}: {detail}.", "{object} cannot be read or written.", "A file could not be read or written." },
+  ["error.io_error.damaged_event"] = "{object} is damaged: {detail} cannot be read. Restore the file from a copy, or delete that session.",
   ["error.io_error.newer_version"] = "{object} was written by a newer Alisio (format {found:raw}; this one knows up to {supported:raw}). Install that version, or point --db at another file.",
   ["error.io_error.not_a_database"] = "{object} is not a sessions database. Move it away, or point --db at another file.",
   ["error.no_space"] = { "The disk is full: {object} was not saved. Free some space and try again.", "The disk is full; it was not saved. Free some space and try again." },
@@ -123,6 +124,7 @@ return {
   ["model.no_key"] = "there is no key: set {variable}, or write {\"{name}\": \"…\"} into credentials.json beside config.json (mode 0600), or set auth to none",
   ["model.again"] = "{object}: {detail}. Trying again in {ms:duration}.",
   ["agent.busy"] = "A run of this session is still going on.",
+  ["agent.many_calls"] = "The model made {count} calls at once; the first {most} were run.",
   ["agent.empty_reply"] = "{model} answered nothing, neither words nor a call. Try again, or use another model.",
 
   ["approval.allow_once"] = "Allow once",

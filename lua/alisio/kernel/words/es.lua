@@ -74,6 +74,7 @@ return {
   },
   ["error.engine_failed"] = { "El motor de datos terminó de forma inesperada: {detail}. No se cambió nada; inténtelo otra vez.", "El motor de datos terminó de forma inesperada. No se cambió nada; inténtelo otra vez." },
   ["error.io_error"] = { "{object}: {detail}.", "{object} no se puede leer o escribir.", "Un archivo no se pudo leer o escribir." },
+  ["error.io_error.damaged_event"] = "{object} está dañado: {detail} no se puede leer. Restaure el archivo desde una copia o borre esa sesión.",
   ["error.io_error.newer_version"] = "{object} lo escribió un Alisio más nuevo (formato {found:raw}; este conoce hasta {supported:raw}). Instale esa versión o indique otro archivo con --db.",
   ["error.io_error.not_a_database"] = "{object} no es una base de sesiones. Muévalo o indique otro archivo con --db.",
   ["error.no_space"] = { "El disco está lleno: {object} no se guardó. Libere espacio e inténtelo otra vez.", "El disco está lleno; no se guardó. Libere espacio e inténtelo otra vez." },
@@ -123,6 +124,7 @@ return {
   ["model.no_key"] = "no hay clave: defina {variable}, o escriba {\"{name}\": \"…\"} en credentials.json junto a config.json (modo 0600), o ponga auth en none",
   ["model.again"] = "{object}: {detail}. Se intenta otra vez en {ms:duration}.",
   ["agent.busy"] = "Una ejecución de esta sesión sigue en marcha.",
+  ["agent.many_calls"] = "El modelo hizo {count} llamadas a la vez; se ejecutaron las primeras {most}.",
   ["agent.empty_reply"] = "{model} no respondió nada, ni palabras ni una llamada. Inténtelo otra vez o use otro modelo.",
 
   ["approval.allow_once"] = "Permitir una vez",

@@ -206,13 +206,14 @@ describe("store", function()
       end
       put { run = "run_1", type = "run_started", prompt = "p", model = "offline", agent = "default" }
       put { run = "run_1", type = "tool_started", callId = "a", name = "shell", input = {}, effect = "process" }
-      put { run = "run_1", type = "tool_completed", callId = "a", name = "shell", status = "ok", output = {}, durationMs = 1 }
+      put { run = "run_1", type = "tool_completed", callId = "a", name = "shell", status = "ok", output = json.array {}, durationMs = 1 }
       put { run = "run_1", type = "run_completed", status = "completed", usage = {}, durationMs = 1 }
       put { type = "run_started", prompt = "p", model = "offline", agent = "default" }
       put { type = "tool_started", callId = "b", name = "python_run", input = {}, effect = "process" }
-      put { type = "permission_requested", requestId = "r1", callId = "c" }
+      put { type = "permission_requested", requestId = "r1", callId = "c", capability = "x", title = "t", sha256 = "0",
+        options = json.array {}, guarantees = json.array {} }
       put { type = "tool_started", callId = "d", name = "data_query", input = {}, effect = "read" }
-      put { type = "tool_completed", callId = "d", name = "data_query", status = "ok", output = {}, durationMs = 1 }
+      put { type = "tool_completed", callId = "d", name = "data_query", status = "ok", output = json.array {}, durationMs = 1 }
 
       local added = assert(store:recover(s))
       assert.equal("tool_completed:uncertain permission_resolved:deny run_completed:cancelled", types(added))
@@ -230,13 +231,27 @@ describe("store", function()
       for _, event in ipairs {
         { type = "run_started", prompt = "p", model = "offline", agent = "default" },
         { type = "tool_started", callId = "a", name = "shell", input = {}, effect = "process" },
-        { type = "permission_requested", requestId = "r", callId = "a" },
+        { type = "permission_requested", requestId = "r", callId = "a", capability = "x", title = "t", sha256 = "0",
+          options = json.array {}, guarantees = json.array {} },
       } do
         event.run = "run_1"
         assert(store:append(s, event))
       end
       assert.equal("tool_completed:cancelled permission_resolved:deny run_completed:cancelled",
         types(assert(store:recover(s))))
+    end)
+
+    it("says which event is damaged", function()
+      local s = session()
+      assert(store:append(s, { type = "run_started", prompt = "p", model = "offline", agent = "default" }))
+      for _, body in ipairs { "{bad", "[1]", "{}", "5" } do
+        assert(store.db:run("UPDATE events SET body = ? WHERE session = ?", body, s))
+        for _, read in ipairs { store.events, store.recover } do
+          local events, message, id, fields = read(store, s)
+          assert.same({ nil, "io_error", "damaged_event" }, { events, id, fields.reason }, body)
+          assert.matches("event 1 of " .. s, message)
+        end
+      end
     end)
 
     it("has nothing to do in an orderly session", function()
