@@ -122,6 +122,31 @@ class Approval(Case):
             self.answer(t, "d")
             self.assertEqual(t.status(), 0)
 
+    def test_the_whole_path_and_folder_are_read(self):
+        path = "safe/" + "/".join(c * 60 for c in "abcd") + "/.bashrc"
+        with self.terminal([["write_file", {"path": path, "content": "x"}]]) as t:
+            screen = t.wait_for("[d] Deny")
+            title = "".join(line.strip("━ ") for line in screen if line.startswith(("━━ ", "   ")) and "  x" not in line)
+            self.assertIn(path, title)
+
+    def test_no_name_acts_on_the_terminal(self):
+        install(self.env, [], """
+alisio.model { name = "scripted2", stream = function(request, emit)
+  if request.messages[#request.messages].role == "tool" then
+    emit { type = "text", text = "The end \\27[2J\\27]0;x\\7." }
+    return { stop = "end" }
+  end
+  emit { type = "tool_call", id = "a", name = "\\27[2J\\27[1;1Hpwned\\r\\n", input = {} }
+  return { stop = "tools" }
+end }
+alisio.setup { model = "scripted2" }
+""")
+        with Terminal([ALISIO, "run", "go"], self.dir, self.env) as t:
+            self.assertEqual(t.status(), 0)
+            screen = t.screen()
+            self.assertTrue(any("\\u001b[2J" in line for line in screen), screen)
+            self.assertFalse(any(line.startswith("pwned") for line in screen), screen)
+
     def test_fits_the_screen_and_keeps_to_its_columns(self):
         text = "x" * 500 + "\n" + "漢字" * 100 + "\n"
         for columns, rows in ((80, 24), (140, 40), (50, 20)):

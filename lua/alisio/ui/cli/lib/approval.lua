@@ -74,9 +74,14 @@ local function head(panel)
   local lines = screen:row(screen.glyph.waiting, "waiting", panel.name, panel.detail, t(panel, "run.waits"),
     render.duration(clock.monotonic() - panel.since, panel.locale))
   lines[#lines + 1] = ""
-  local title = text.truncate(M.plain(request.title), columns - 8)
-  lines[#lines + 1] = screen:paint(heavy:rep(2), "waiting") .. " " .. screen:paint(title, "strong") .. " "
-    .. screen:paint(heavy:rep(math.max(2, columns - 4 - text.width(title))), "waiting")
+  for i, title in ipairs(M.pieces(M.plain(request.title), math.max(10, columns - 8))) do
+    if i == 1 then
+      lines[#lines + 1] = screen:paint(heavy:rep(2), "waiting") .. " " .. screen:paint(title, "strong") .. " "
+        .. screen:paint(heavy:rep(math.max(2, columns - 4 - text.width(title))), "waiting")
+    else -- it names what is written to, or where something runs: all of it is shown
+      lines[#lines + 1] = "   " .. screen:paint(title, "strong")
+    end
+  end
   local about = t(panel, "approval.about", { count = panel.lines, sha256 = grouped(request.sha256) })
   lines[#lines + 1] = "  " .. screen:paint(text.truncate(about, columns - 2), "quiet")
   lines[#lines + 1] = ""

@@ -108,7 +108,7 @@ end
 ---@return string[] lines
 function Screen:row(glyph, role, name, detail, result, time, result_role)
   local columns = self:width()
-  detail, result = text.visible(detail), text.visible(result)
+  name, detail, result = text.visible(name), text.visible(detail), text.visible(result)
   local head = "  " .. self:paint(glyph, role) .. " " .. text.truncate(name, 19)
   result_role = result_role or "quiet"
   if columns < 60 then
