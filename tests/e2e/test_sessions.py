@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import tempfile
@@ -54,6 +55,28 @@ class Sessions(Case):
     def test_printed_events_are_the_stored_ones(self):
         printed = [e for e in self.events("Describe sales.csv") if "seq" in e]
         self.assertEqual(self.json("sessions", "show", printed[0]["session"])["events"], printed)
+
+    def test_grants_are_listed_and_taken_back(self):
+        self.assertEqual(self.json("sessions", "grants"), {"grants": []})
+        first, second = self.a_session(), self.a_session()
+        db = sqlite3.connect(os.path.join(self.env["ALISIO_STATE_HOME"], "sessions.sqlite"))
+        for n, (session, what, runtime) in enumerate(((first, "workspace.write", None), (first, "analysis.run", "managed"),
+                                                      (second, "process.\x1b[2Jshell", None))):
+            db.execute("INSERT INTO grants VALUES (?, ?, ?, ?, ?, '{}')", (f"grant_{n}", session, what, runtime, n))
+        db.commit()
+        db.close()
+        self.assertEqual([g["id"] for g in self.json("sessions", "grants")["grants"]], ["grant_0", "grant_1", "grant_2"])
+        self.assertEqual([g["capability"] for g in self.json("sessions", "grants", first)["grants"]],
+                         ["workspace.write", "analysis.run"])
+        words = self.alisio("sessions", "grants").stdout
+        self.assertRegex(words, "grant_1 .*analysis.run +managed")
+        self.assertNotIn("\x1b", words)
+        self.assertEqual(self.json("sessions", "revoke", "grant_1"), {"revoked": ["grant_1"]})
+        self.assertEqual(self.json("sessions", "revoke", "grant_1", status=1)["error"]["code"], "not_found")
+        self.assertIn("workspace.write", self.alisio("sessions", "revoke", first).stderr)
+        self.assertEqual([g["id"] for g in self.json("sessions", "grants")["grants"]], ["grant_2"])
+        self.alisio("sessions", "revoke", status=2)
+        self.alisio("sessions", "grants", "ses_none", status=1)
 
     def test_delete(self):
         session = self.events("Describe sales.csv")[-1]["session"]

@@ -21,6 +21,12 @@ local said = {
   ask = { en = "Delete session {id} ({title}) with its files? [y/N] ", es = "¿Borrar la sesión {id} ({title}) con sus archivos? [s/N] " },
   kept = { en = "Session {id} was kept.", es = "La sesión {id} se conservó." },
   deleted = { en = "Session {id} was deleted.", es = "La sesión {id} se borró." },
+  no_grants = { en = "Nothing was allowed for a whole session.", es = "No se permitió nada para una sesión entera." },
+  grant = {
+    en = "Name the permission, or a session for all of its. alisio sessions grants shows them.",
+    es = "Indique el permiso, o una sesión para todos los suyos. alisio sessions grants los muestra.",
+  },
+  revoked = { en = "{capability} is asked about again in {session}.", es = "{capability} se vuelve a preguntar en {session}." },
   untitled = { en = "untitled", es = "sin título" },
   commands = { en = "data and artifact commands", es = "órdenes data y artifact" },
 }
@@ -133,6 +139,80 @@ local function delete(ctx, args)
   end)
 end
 
+--- What was answered with "allow for this session" and still holds.
+local function grants(ctx, args)
+  local store, message, id, fields = ctx:store()
+  local found = store
+  if store and args[1] then
+    found, message, id, fields = store:session(args[1])
+  end
+  if found then
+    found, message, id, fields = store.grants.list(args[1])
+  end
+  if not found then
+    return nil, message, id, fields
+  elseif ctx.json then
+    ctx:print { grants = json.array(found) }
+    return
+  elseif #found == 0 then
+    ctx:say(said.no_grants)
+    return
+  end
+  local rows = { ctx.locale == "es" and { "id", "desde", "sesión", "permite", "entorno" }
+    or { "id", "since", "session", "allows", "runtime" } }
+  for _, grant in ipairs(found) do
+    rows[#rows + 1] = {
+      grant.id, transcript.time(grant.created), grant.session, text.visible(grant.capability),
+      text.visible(grant.runtime or ""),
+    }
+  end
+  ctx:out(table_lines.draw(rows, {}, { true, true, true }))
+end
+
+--- The grants a word names: one by its id, or all of a session.
+local function named_grants(store, word)
+  if word:find "^ses_" then
+    local session, message, id, fields = store:session(word)
+    if not session then
+      return nil, message, id, fields
+    end
+    return store.grants.list(word)
+  end
+  local grant, message, id, fields = store.grants.get(word)
+  return grant and { grant }, message, id, fields
+end
+
+local function revoke(ctx, args)
+  if not args[1] then
+    return nil, ctx:text(said.grant), "usage"
+  end
+  local store, message, id, fields = ctx:store()
+  if not store then
+    return nil, message, id, fields
+  end
+  local revoked = json.array {}
+  for _, word in ipairs(args) do
+    local found
+    found, message, id, fields = named_grants(store, word)
+    for _, grant in ipairs(found or {}) do
+      found, message, id, fields = store.grants.revoke(grant.id)
+      if not found then
+        break
+      end
+      revoked[#revoked + 1] = grant.id
+      if not ctx.json then
+        ctx:say(said.revoked, { capability = grant.capability, session = grant.session })
+      end
+    end
+    if not found then
+      return nil, message, id, fields
+    end
+  end
+  if ctx.json then
+    ctx:print { revoked = revoked }
+  end
+end
+
 local SESSION = { en = "SESSION", es = "SESIÓN" }
 
 M.commands = {
@@ -174,6 +254,22 @@ M.commands = {
       { name = "yes", help = { en = "Do not ask.", es = "No pregunta." } },
     },
     run = delete,
+  },
+  {
+    name = "grants", arguments = { en = "[SESSION]", es = "[SESIÓN]" },
+    help = {
+      en = "List what was allowed for a whole session.",
+      es = "Lista lo que se permitió para una sesión entera.",
+    },
+    run = grants,
+  },
+  {
+    name = "revoke", arguments = { en = "GRANT|SESSION…", es = "PERMISO|SESIÓN…" },
+    help = {
+      en = "Take such a permission back, or all of a session: it is asked about again.",
+      es = "Retira un permiso así, o todos los de una sesión: se vuelve a preguntar.",
+    },
+    run = revoke,
   },
 }
 
