@@ -51,9 +51,11 @@ function M.rule(rule)
   return remove
 end
 
-local function fits(rule, tool)
+-- A denial of what the tool is for holds for all it may become; an allowance is for exactly one thing.
+local function fits(rule, tool, capability)
   return (not rule.tool or rule.tool == tool.name)
-    and (not rule.capability or rule.capability == M.capability(tool))
+    and (not rule.capability or rule.capability == capability
+      or rule.decide == "deny" and rule.capability == M.capability(tool))
     and (not rule.effect or rule.effect == tool.effect)
 end
 
@@ -135,10 +137,10 @@ function Permission:flag_covers(tool, capability)
     or false
 end
 
-local function denied_by_rule(tool, input)
+local function denied_by_rule(tool, input, capability)
   for _, entry in ipairs(registry.list "rule") do
     local rule = entry.value
-    if rule.decide == "deny" and fits(rule, tool) then
+    if rule.decide == "deny" and fits(rule, tool, capability) then
       local ok, hit = true, true
       if rule.where and input then
         ok, hit = pcall(rule.where, input)
@@ -155,10 +157,10 @@ local function denied_by_rule(tool, input)
 end
 
 --- Whether a rule allows; without an input, whether one could.
-local function allowed_by_rule(tool, input)
+local function allowed_by_rule(tool, input, capability)
   for _, entry in ipairs(registry.list "rule") do
     local rule = entry.value
-    if rule.decide == "allow" and fits(rule, tool) then
+    if rule.decide == "allow" and fits(rule, tool, capability) then
       if not rule.where or not input then
         return true
       end
@@ -178,27 +180,31 @@ local function runtime_covers(granted, now)
     or (strength[granted] or math.huge) < (strength[now] or 0)
 end
 
-function Permission:saved(capability, runtime)
+--- A saved grant that covers what would run; without an approval, one that could.
+function Permission:saved(capability, approval)
   if not self.store then
     return nil
   end
   for _, grant in ipairs(self.store.grants.list(self.session) or {}) do
-    if grant.capability == capability and runtime_covers(grant.runtime, runtime) then
+    if grant.capability == capability and (not approval or runtime_covers(grant.runtime, approval.runtime)) then
       return grant
     end
   end
 end
 
---- The decision without asking.
+--- The decision without asking. Without an approval it is the one that the tool could get.
+---@param tool table
+---@param input table?
+---@param approval table?  what would run; its capability may be more than the tool's own
 ---@return string? decision  "allow_once", "deny", or nil: it must be asked
 ---@return string? source
 ---@return string? reason
-function Permission:settle(tool, input, runtime)
-  local capability = M.capability(tool)
+function Permission:settle(tool, input, approval)
+  local capability = approval and approval.capability or M.capability(tool)
   if self.read_only and not harmless[tool.effect] then
     return "deny", self.flags["read-only"] and "flag" or "mode", self:say "read_only"
   end
-  local reason = denied_by_rule(tool, input)
+  local reason = denied_by_rule(tool, input, capability)
   if reason then
     return "deny", "rule", reason
   end
@@ -211,9 +217,9 @@ function Permission:settle(tool, input, runtime)
     return nil
   elseif self:flag_covers(tool, capability) then
     return "allow_once", "flag"
-  elseif self.lists.allow[tool.name] or allowed_by_rule(tool, input) then
+  elseif self.lists.allow[tool.name] or allowed_by_rule(tool, input, capability) then
     return "allow_once", "rule"
-  elseif self:saved(capability, runtime) then
+  elseif self:saved(capability, approval) then
     return "allow_session", "saved"
   elseif mode_allows[self.mode][tool.effect] then
     return "allow_once", "mode"
@@ -225,7 +231,7 @@ end
 ---@param tool table
 ---@return boolean
 function Permission:offered(tool)
-  local decision = self:settle(tool, nil, self.runtime)
+  local decision = self:settle(tool)
   if decision == "deny" then
     return false
   elseif decision == nil and not self.ask then
@@ -303,7 +309,8 @@ function Permission:decide(tool, input, call)
   elseif not approval then
     return nil, message, id
   end
-  local decision, source, reason = self:settle(tool, input, approval.runtime)
+  result.capability = approval.capability
+  local decision, source, reason = self:settle(tool, input, approval)
   if decision then
     return done(decision, source, reason, approval)
   elseif not self.ask then

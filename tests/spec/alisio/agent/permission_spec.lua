@@ -210,6 +210,32 @@ describe("permission", function()
     assert.equal(2, #asked)
   end)
 
+  it("decides on what would run, where that is more than the tool's own capability", function()
+    local made, asked = policy { mode = "full", answer = "allow_session", flags = { ["allow-analysis"] = true } }
+    local tool = {
+      name = "python_run", effect = "process", capability = "analysis.run",
+      approval = function()
+        return { title = "t", script = "s", capability = "analysis.install", guarantees = {} }
+      end,
+    }
+    assert.same({ "allow_session", "user" }, { table.unpack(decide(made, tool, {}), 1, 2) })
+    assert.equal("analysis.install", asked[1].capability)
+    assert.same({}, bench.store.grants.list())
+    bench:rule { capability = "analysis.run", decide = "allow" }
+    made:decide(tool, {}, { id = "c" })
+    assert.equal(2, #asked)
+    bench:rule { capability = "analysis.run", decide = "deny" }
+    assert.same({ "deny", "rule" }, { table.unpack(decide(made, tool, {}), 1, 2) })
+  end)
+
+  it("offers what a saved grant covers where nobody can be asked, in its runtime", function()
+    local made, _, opened = policy {}
+    assert.is_false(made:offered(tools.python))
+    assert(bench.store.grants.save { session = opened.id, capability = "analysis.run", runtime = "managed" })
+    assert.is_true(made:offered(tools.python))
+    assert.is_false(made:offered(tools.process))
+  end)
+
   it("never saves leave to install, and does not offer to", function()
     local made, asked = policy { answer = "allow_session" }
     made:decide(tools.install, {}, { id = "c" })
