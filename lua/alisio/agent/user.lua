@@ -96,9 +96,28 @@ function M.asker()
   return ask
 end
 
+--- What the top level of a file may take: processor time, and memory of all Lua. It is looked at
+--- between steps of Lua: work inside of one C function runs on.
+M.TOP_LEVEL_SECONDS, M.TOP_LEVEL_KIB = 5, 1024 * 1024
+
+--- Stops a coroutine that takes more than that.
+local function watch(co)
+  local last = os.clock() + M.TOP_LEVEL_SECONDS
+  debug.sethook(co, function()
+    if os.clock() < last and collectgarbage "count" < M.TOP_LEVEL_KIB then
+      return
+    end
+    debug.sethook(co, function() -- at each step from now on: a pcall in the file gets no further
+      error(("the top level of a configuration file takes more than %g s or %.0f MiB; it only sets up what is called later")
+        :format(M.TOP_LEVEL_SECONDS, M.TOP_LEVEL_KIB / 1024), 2)
+    end, "", 1)
+  end, "", 1000)
+end
+
 --- Runs a chunk in a coroutine of its own. A yield means that it wanted to wait.
 local function run_top_level(chunk, name)
   local co = coroutine.create(chunk)
+  watch(co)
   local ok, err = coroutine.resume(co)
   if ok and coroutine.status(co) == "suspended" then
     ok, err = false, "it yields"
@@ -107,7 +126,7 @@ local function run_top_level(chunk, name)
   if ok then
     return true
   end
-  err = tostring(err)
+  err = type(err) == "string" and err or name .. ": raised " .. tostring(err)
   if err:find("cannot wait", 1, true) or err:find("not a task", 1, true) or err == "it yields" then
     local where = debug.traceback(co, ""):match("(" .. name:gsub("%p", "%%%0") .. ":%d+)") or name
     return nil, where .. ": the top level of a configuration file cannot wait; "
@@ -119,8 +138,8 @@ end
 --- Runs the text of a file for an owner; on failure nothing it added stays.
 local function run_text(text, file, owner)
   local chunk, message = load(text, "@" .. file, "t")
-  if not chunk then
-    return nil, message
+  if not chunk then -- of a compiled chunk the message does not say which file it is
+    return nil, message:find(file, 1, true) and message or file .. ": " .. message
   end
   local ok
   ok, message = registry.as(owner, run_top_level, chunk, file)

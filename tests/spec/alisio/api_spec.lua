@@ -55,6 +55,21 @@ describe("the public API", function()
       assert.equal(config_dir .. "/init.lua:4", alisio.hooks()[1].where)
     end)
 
+    it("an init.lua that runs on, or takes all memory, is stopped, whatever it catches", function()
+      local seconds, kib = user.TOP_LEVEL_SECONDS, user.TOP_LEVEL_KIB
+      user.TOP_LEVEL_SECONDS = 0.2
+      for _, text in ipairs { "while true do end", "while true do pcall(function() while true do end end) end" } do
+        local ok, message = load { ["init.lua"] = text }
+        assert.is_nil(ok)
+        assert.matches("init.lua:1: the top level", message)
+      end
+      user.TOP_LEVEL_SECONDS, user.TOP_LEVEL_KIB = 60, collectgarbage "count" + 64 * 1024
+      assert.matches("MiB", select(2, load { ["init.lua"] = "local t = {} while true do t[#t + 1] = ('x'):rep(10000) .. #t end" }))
+      user.TOP_LEVEL_SECONDS, user.TOP_LEVEL_KIB = seconds, kib
+      assert.matches("init.lua: raised nil", select(2, load { ["init.lua"] = "error()" }))
+      assert.matches("init.lua: ", select(2, load { ["init.lua"] = string.dump(function() end) }))
+    end)
+
     it("a broken init.lua names its file and line and leaves nothing behind", function()
       local ok, message, id = load { ["init.lua"] = [[
         require("alisio").tool { name = "half", description = "d", effect = "read", run = function() end }
