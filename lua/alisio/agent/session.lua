@@ -255,7 +255,7 @@ local function recall(self, run)
   end
   for _, event in ipairs(history) do
     if event.type == "tool_started" then
-      self.call_ids[event.callId] = true
+      self.call_ids[event.callId] = 1
     end
   end
   run.messages = context.messages(history)

@@ -1,6 +1,7 @@
 --- One turn: a reply of the model, streamed, and the tool calls in it.
 local clock = require "std.clock"
 local json = require "std.json"
+local log = require "std.log"
 local schema = require "std.schema"
 local task = require "std.task"
 local text = require "std.text"
@@ -13,6 +14,10 @@ local M = {}
 
 --- Reads running side by side.
 M.PARALLEL_READS = 4
+--- Calls of one reply that are run; a model that makes more has lost its way.
+M.MOST_CALLS = 128
+
+local MAX_ID = 200 -- bytes of a call's id
 
 --- Emits an event of a run. Where it cannot be stored the run ends: nothing is shown, or done, that
 -- would be forgotten.
@@ -26,6 +31,47 @@ function M.emit(run, type, fields)
     run.unstored = { code = id or "io_error", message = words.error(run.session.locale, id or "io_error", about) }
     error("not stored: " .. tostring(message), 0)
   end
+end
+
+local levels = { error = true, warn = true, info = true, debug = true }
+
+-- What a model hands over may be a user's own Lua: what is no piece is answered where it was made.
+local function check_piece(piece)
+  local kind = type(piece) == "table" and piece.type
+  if kind == "tool_call" then
+    return
+  elseif kind ~= "text" and kind ~= "reasoning" and kind ~= "log" then
+    error('emit takes { type = "text", "reasoning", "tool_call" or "log", … }', 3)
+  elseif type(piece.text) ~= "string" then
+    error(("emit: text of a %s is a string, not a %s"):format(kind, type(piece.text)), 3)
+  elseif kind == "log" and not levels[piece.level] then
+    error("emit: level of a log is error, warn, info or debug", 3)
+  end
+end
+
+-- A count of tokens, or nil for what is none.
+local function tokens(n)
+  n = math.tointeger(n)
+  return n and n >= 0 and n or nil
+end
+
+-- What a stream returned, with what is no usage left out.
+local function read_result(result)
+  if type(result) ~= "table" then
+    return nil, "a model's stream returns { stop, usage?, extra? }, not a " .. type(result)
+  end
+  local ok, why = pcall(json.encode, result.extra)
+  if not ok then
+    return nil, "extra of a reply: " .. tostring(why)
+  end
+  local usage = type(result.usage) == "table" and result.usage or {}
+  return {
+    stop = result.stop or "end", extra = result.extra,
+    usage = {
+      inputTokens = tokens(usage.inputTokens), outputTokens = tokens(usage.outputTokens),
+      cachedTokens = tokens(usage.cachedTokens),
+    },
+  }
 end
 
 --- Asks the model for one reply. What it says is handed on as it comes and kept in run.partial, so
@@ -43,26 +89,33 @@ function M.ask(run, request)
   end
   local parts, calls = {}, {}
   run.partial = parts
-  local result, message, id = run.provider.stream(request, function(piece)
-    if piece.type == "text" and piece.text ~= "" then
-      local said = text.repair(piece.text)
-      parts[#parts + 1] = said
-      run.bus:emit("message_delta", { text = said, channel = "text" })
-    elseif piece.type == "reasoning" and piece.text ~= "" then
-      run.bus:emit("message_delta", { text = text.repair(piece.text), channel = "reasoning" })
-    elseif piece.type == "tool_call" then
+  local ran, result, message, id = pcall(run.provider.stream, request, function(piece)
+    check_piece(piece)
+    if piece.type == "tool_call" then
       calls[#calls + 1] = piece
     elseif piece.type == "log" then
       M.emit(run, "log", { level = piece.level, text = text.repair(piece.text) })
+    elseif piece.text ~= "" then
+      local said = text.repair(piece.text)
+      parts[#parts + 1] = piece.type == "text" and said or nil
+      run.bus:emit("message_delta", { text = said, channel = piece.type })
     end
   end)
-  if not result then
-    return nil, message, id or "provider_failed"
+  if not ran and (result == "cancelled" or run.unstored) then
+    error(result, 0)
+  elseif not ran then
+    log.error("a model raised", { model = run.model, error = tostring(result) })
+    return nil, text.repair(tostring(result)), "provider_failed"
+  elseif not result then
+    message = message or words.t(run.session.locale, "agent.empty_reply", { model = run.model })
+    return nil, text.repair(tostring(message)), id or "provider_failed"
   end
-  local reply = {
-    text = table.concat(parts), calls = calls, stop = result.stop or "end",
-    usage = result.usage, extra = result.extra,
-  }
+  local reply
+  reply, message = read_result(result)
+  if not reply then
+    return nil, message, "provider_failed"
+  end
+  reply.text, reply.calls = table.concat(parts), calls
   local step = { text = reply.text }
   ok, reason = hooks.run("reply", step)
   if not ok then
@@ -83,10 +136,13 @@ local function blocks(session, result)
     list[1] = { type = "text", text = text.repair(tostring(result)) }
     return list, false
   end
-  if result.text and result.text ~= "" then
+  if result.text ~= nil and type(result.text) ~= "string" then
+    error("its text is a " .. type(result.text), 0)
+  elseif result.text and result.text ~= "" then
     list[#list + 1] = { type = "text", text = text.repair(result.text) }
   end
   if result.table then
+    json.encode(result.table) -- raises for what no face could be shown
     list[#list + 1] = { type = "table", table = result.table }
   end
   for _, art in ipairs(result.artifacts or {}) do
@@ -166,7 +222,12 @@ local function act(run, call)
     end
     return complete(run, call, status, say(why), started)
   end
-  local output, is_error = blocks(run.session, result)
+  local fits, output, is_error = pcall(blocks, run.session, result)
+  if not fits and output == "cancelled" then
+    error(output, 0)
+  elseif not fits then
+    return complete(run, call, "error", say(("%s returned what is no result: %s"):format(call.name, tostring(output))), started)
+  end
   return complete(run, call, is_error and "error" or "ok", output, started)
 end
 
@@ -189,18 +250,30 @@ local function announce(run, call)
   })
 end
 
+-- An id that is not taken: the model's own, else with the next number behind it.
+local function unique_id(taken, id)
+  id = type(id) == "string" and id ~= "" and text.repair(id) or "call"
+  if #id > MAX_ID then
+    id = id:sub(1, utf8.offset(id, 0, MAX_ID + 1) - 1)
+  end
+  local unique, n = id, math.tointeger(taken[id]) or 1
+  while taken[unique] do
+    n = n + 1
+    unique = ("%s_%d"):format(id, n)
+  end
+  taken[id], taken[unique] = n, taken[unique] or 1
+  return unique
+end
+
 --- Gives every call an id that no other call of the session has, and finds its tool.
 local function prepare(run, calls)
   for _, call in ipairs(calls) do
     call.name = type(call.name) == "string" and text.repair(call.name) or "?"
-    local id = type(call.id) == "string" and call.id ~= "" and call.id or "call"
-    local unique, n = id, 1
-    while run.session.call_ids[unique] do
-      n = n + 1
-      unique = ("%s_%d"):format(id, n)
+    call.id = unique_id(run.session.call_ids, call.id)
+    local ok, why = pcall(json.encode, call.input)
+    if not ok then -- a user's own model can pass what no JSON holds
+      call.input, call.badInput = nil, tostring(why)
     end
-    run.session.call_ids[unique] = true
-    call.id = unique
     call.def = run.by_name[call.name]
     call.misfit = misfit(run, call, call.def)
     run.calls[#run.calls + 1] = call
@@ -213,6 +286,13 @@ end
 ---@param calls table[]
 ---@return table[] messages  one tool message a call, in the order of the calls
 function M.act(run, calls)
+  if #calls > M.MOST_CALLS then
+    M.emit(run, "log", { level = "warn", text = words.t(run.session.locale, "agent.many_calls",
+      { count = #calls, most = M.MOST_CALLS }) })
+    for i = #calls, M.MOST_CALLS + 1, -1 do
+      calls[i] = nil
+    end
+  end
   prepare(run, calls)
   local messages, i = {}, 1
   while i <= #calls do

@@ -84,6 +84,70 @@ describe("a run", function()
     assert.equal("call_4", messages[6].callId)
   end)
 
+  it("survives what is no call: input that no JSON holds, ids and names of any kind", function()
+    local endless = {}
+    endless.of = endless
+    local inputs = { { path = print }, { 1, 2, path = "x" }, endless, "text", 5, { path = 0 / 0 } }
+    for i, input in ipairs(inputs) do
+      inputs[i] = { "read_file", input, id = i == 1 and "\xff" or ("i"):rep(1000) }
+    end
+    inputs[#inputs + 1] = { "\27[2J\xff", {} }
+    bench:will_reply({ calls = inputs })
+    local result, events = bench:prompt(bench:session(), "go")
+    assert.equal("completed", result.status)
+    local done = of(events, "tool_completed")
+    assert.equal(#inputs, #done)
+    for _, event in ipairs(done) do
+      assert.equal("error", event.status)
+      assert.is_true(#event.callId < 250)
+    end
+  end)
+
+  it("says what a model handed over wrongly, and keeps what came", function()
+    local opened = bench:session()
+    for said, reply in pairs {
+      ["emit takes"] = function(_, emit) emit(nil) end,
+      ["emit: text"] = function(_, emit) emit { type = "text", text = 5 } end,
+      ["level of a log"] = function(_, emit) emit { type = "log", level = "loud", text = "x" } end,
+      ["not a string"] = function() return "x" end,
+      ["extra of a reply"] = function(_, emit)
+        emit { type = "text", text = "x" }
+        return { extra = { print } }
+      end,
+      ["answered nothing"] = function() end,
+    } do
+      table.insert(bench.replies, reply)
+      local result = bench:prompt(opened, "go")
+      assert.same({ "failed", "provider_failed" }, { result.status, result.error.code })
+      assert.is_truthy(result.error.message:find(said, 1, true), result.error.message)
+    end
+    bench:will_reply { text = "ok", usage = { inputTokens = "many", outputTokens = -1 } }
+    assert.equal("completed", (bench:prompt(opened, "go")).status)
+  end)
+
+  it("runs the first of far too many calls, and says so", function()
+    local calls = {}
+    for i = 1, 10000 do
+      calls[i] = { "list_files", {}, id = "same" }
+    end
+    bench:will_reply({ calls = calls })
+    local result, events = bench:prompt(bench:session(), "go")
+    assert.equal("completed", result.status)
+    assert.equal(128, #of(events, "tool_completed"))
+    assert.matches("10,?000 calls", of(events, "log")[1].text)
+    assert.equal(128, #bench.requests[2].messages - 2)
+  end)
+
+  it("answers a tool's result that is none", function()
+    for i, bad in ipairs { { text = 5 }, { text = "x", table = { columns = { print }, rows = {} } } } do
+      bench:tool { name = "bad_" .. i, effect = "read", run = function() return bad end }
+      bench:will_reply { calls = { { "bad_" .. i, {} } } }
+      local result, events = bench:prompt(bench:session(), "go")
+      assert.equal("completed", result.status)
+      assert.matches("returned what is no result", text_of(of(events, "tool_completed")[1]))
+    end
+  end)
+
   it("keeps the ids of calls apart over turns and runs", function()
     local opened = bench:session()
     bench:will_reply({ calls = { { "list_files", {}, id = "x" } } }, { calls = { { "list_files", {}, id = "x" } } })
@@ -333,7 +397,7 @@ describe("a run", function()
     local opened = bench:session()
     local result = bench:prompt(opened, "go")
     assert.equal("failed", result.status)
-    assert.equal("internal", result.error.code)
+    assert.equal("provider_failed", result.error.code)
     assert.matches("broken provider", result.error.message)
     assert.equal("completed", (bench:prompt(opened, "again")).status)
   end)
