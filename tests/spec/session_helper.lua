@@ -24,6 +24,7 @@ function M.world()
   function world.session(settings)
     local session = {
       id = assert(world.store:create_session { kind = "run", cwd = world.work }),
+      runtime = { state_dir = dir .. "/state", config_dir = dir .. "/config" },
       cwd = world.work, store = world.store, locale = "en", events = {}, steps = {},
       workspace = assert(fs.open_root(world.work, { links = "inside" })),
       config = { get = function(_, key)

@@ -39,16 +39,28 @@ M.input = {
 
 --- The approval of a program.
 ---@param name string       tool
----@param script string     what is shown
+---@param argv string[]     what runs
+---@param script string     what is shown of it
 ---@param input table
 ---@param call table
----@return table
-function M.approval(name, script, input, call)
+---@return table?
+---@return string? message
+---@return string? id
+function M.approval(name, argv, script, input, call)
+  for _, word in ipairs(argv) do
+    if word:find("\0", 1, true) then
+      return nil, "a command holds no NUL character", "usage"
+    end
+  end
+  local rel, message, id = place.folder(call, input.cwd)
+  if not rel then
+    return nil, message, id
+  end
   local locale = call.session.locale
   return {
-    title = words.t(locale, "approval.run_command", { cwd = input.cwd or "." }),
+    title = words.t(locale, "approval.run_command", { cwd = rel }),
     script = script .. (input.stdin and "\n\n< " .. input.stdin or ""),
-    sha256 = digest(table.concat({ name, script, input.cwd or ".", input.stdin or "" }, "\0")),
+    sha256 = digest(table.concat({ name, script, rel, input.stdin or "" }, "\0")),
     guarantees = { words.t(locale, "approval.your_permissions") },
   }
 end
@@ -75,10 +87,22 @@ local function ending(result, limit_ms)
     return ("ended after %d ms (timeoutMs)"):format(limit_ms)
   elseif result.reason == "limit" then
     return "ended at the limit of " .. tostring(result.limit)
+  elseif result.reason == "lost" then
+    return "ended: what watches over it was killed"
   elseif result.code then
     return "exit status " .. result.code
   end
   return "ended by signal " .. tostring(result.signal)
+end
+
+--- The last line of a piece of output, or its end where the line is long. Looks at no more than that:
+--- output comes in any amount.
+---@param chunk string
+---@return string? line
+function M.last_line(chunk)
+  local tail = chunk:sub(-400):gsub("[\r\n]+$", "")
+  local line = tail:match "[^\r\n]*$"
+  return line ~= "" and line:sub(1, 200) or nil
 end
 
 --- Runs a program and makes the tool's result of it.
@@ -104,9 +128,9 @@ function M.run(argv, input, call)
     timeoutMs = limit,
     maxOutputBytes = M.MAX_OUTPUT,
     on_output = function(_, chunk)
-      local line = chunk:match "([^\r\n]+)[\r\n]*$"
+      local line = M.last_line(chunk)
       if line then
-        call:progress(line:sub(1, 200))
+        call:progress(line)
       end
     end,
   }

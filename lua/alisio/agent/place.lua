@@ -1,8 +1,43 @@
 --- Paths the model gives: beneath the workspace, or refused.
+local fs = require "std.fs"
 local path = require "std.path"
 local text = require "std.text"
 
 local M = {}
+
+-- The real path of what stands at a place, or of the nearest folder above it with the rest.
+local function real(file)
+  local rest = ""
+  while true do
+    local found = fs.realpath(file)
+    if found then
+      return path.clean(found .. rest)
+    elseif path.dirname(file) == file then
+      return path.clean(file .. rest)
+    end
+    file, rest = path.dirname(file), "/" .. path.basename(file) .. rest
+  end
+end
+
+local function beneath(file, folder)
+  return file == folder or file:sub(1, #folder + 1) == folder .. "/"
+end
+
+--- Whether a path of the workspace lies in Alisio's own folders: where the workspace is the user's
+--- home, keys, grants and init.lua are in it. A workspace inside of them is someone's choice.
+---@param call table
+---@param rel string
+---@return boolean
+function M.is_own(call, rel)
+  local runtime = call.session.runtime
+  for _, name in ipairs { "config_dir", "state_dir" } do
+    local own = real(runtime[name] or "/") -- an embedding program may have no configuration
+    if beneath(own, call.cwd) and own ~= call.cwd and beneath(real(path.join(call.cwd, rel)), own) then
+      return true
+    end
+  end
+  return false
+end
 
 --- The path of a tool's input, relative to the workspace.
 ---@param call table
@@ -24,6 +59,8 @@ function M.relative(call, given)
   rel = path.clean(rel)
   if rel == ".." or rel:sub(1, 3) == "../" or path.is_absolute(rel) then
     return nil, given .. " is outside the folder of this session (" .. call.cwd .. ")", "permission_denied"
+  elseif M.is_own(call, rel) then
+    return nil, given .. " belongs to Alisio itself: its sessions, settings and keys are not for tools", "permission_denied"
   end
   return rel
 end
@@ -76,8 +113,17 @@ function M.folder(call, given)
   return rel
 end
 
---- Folders that are not entered: what is in them was made by a program, and there is much of it.
-M.SKIPPED = { [".git"] = true, ["node_modules"] = true, [".venv"] = true, ["__pycache__"] = true }
+-- What is in them was made by a program, and there is much of it.
+local skipped = { [".git"] = true, ["node_modules"] = true, [".venv"] = true, ["__pycache__"] = true }
+
+--- Whether a walk leaves out what it came to: folders of programs, and Alisio's own.
+---@param call table
+---@param rel string
+---@param entry table
+---@return boolean
+function M.skips(call, rel, entry)
+  return skipped[entry.name] or M.is_own(call, rel)
+end
 
 --- Whether bytes are those of a binary file: a NUL, or not UTF-8, near the beginning.
 ---@param bytes string
@@ -96,21 +142,61 @@ function M.is_binary(bytes)
   return true
 end
 
--- A glob as a Lua pattern: `*` and `?` stay in one folder, `**` crosses folders.
-local function pattern_of(glob)
-  local out = glob:gsub("[%^%$%(%)%%%.%[%]%+%-]", "%%%0")
-  out = out:gsub("%*%*/", "\1"):gsub("%*%*", "\2"):gsub("%*", "[^/]*"):gsub("%?", "[^/]")
-  out = out:gsub("\1", ".-"):gsub("\2", ".*")
-  return "^" .. out .. "$"
+-- One character, or a byte that belongs to none.
+local function char_at(s, at)
+  return s:match("^" .. utf8.charpattern, at) or s:sub(at, at)
 end
 
---- Whether a path fits a glob; one without a slash is matched against the name alone.
+-- The parts of a glob: a character, `?`, `*`, `**`, or `**/` (any number of whole folders).
+local function parts_of(glob)
+  local parts, at = {}, 1
+  while at <= #glob do
+    local stars = glob:match("^%*%*+/?", at)
+    local part = stars or char_at(glob, at)
+    parts[#parts + 1] = stars and stars:gsub("%*+", "**") or part
+    at = at + #part
+  end
+  return parts
+end
+
+local may_be_empty = { ["*"] = true, ["**"] = true, ["**/"] = true }
+
+-- Adds a place in the parts, and those behind parts that may stand for nothing.
+local function enter(places, parts, i)
+  while not places[i] do
+    places[i] = true
+    if not may_be_empty[parts[i]] then
+      return
+    end
+    i = i + 1
+  end
+end
+
+--- Whether a path fits a glob: `*` and `?` stay in one folder, `**` crosses folders; a glob without a
+--- slash is matched against the name alone. All places a match may be at are followed at once, so
+--- that no glob takes long.
 ---@param glob string
 ---@param rel string
 ---@return boolean
 function M.matches(glob, rel)
   local subject = glob:find("/", 1, true) and rel or path.basename(rel)
-  return subject:find(pattern_of(glob)) ~= nil
+  local parts, places, at = parts_of(glob), {}, 1
+  enter(places, parts, 1)
+  while at <= #subject do
+    local char, after = char_at(subject, at), {}
+    for i in pairs(places) do
+      local part = parts[math.abs(i)]
+      if part == "**/" and char ~= "/" then
+        after[-math.abs(i)] = true -- inside a folder's name: not behind it yet
+      elseif part == "**" or part == "**/" or part == "*" and char ~= "/" then
+        enter(after, parts, math.abs(i))
+      elseif part == char or part == "?" and char ~= "/" then
+        enter(after, parts, i + 1)
+      end
+    end
+    places, at = after, at + #char
+  end
+  return places[#parts + 1] == true
 end
 
 return M

@@ -1,5 +1,6 @@
 --- Lists the files of the workspace.
 local fs = require "std.fs"
+local text = require "std.text"
 local place = require "alisio.agent.place"
 
 local MAX_ENTRIES = 500
@@ -21,8 +22,8 @@ return {
     end
     local lines, total, left_out = {}, 0, {}
     for file, entry in fs.walk(call.workspace, rel, function(path, entry)
-      if place.SKIPPED[entry.name] then
-        left_out[#left_out + 1] = path
+      if place.skips(call, path, entry) then
+        left_out[#left_out + 1] = text.visible(path)
         return false
       end
       return args.recursive ~= false
@@ -31,6 +32,7 @@ return {
       if fits then
         total = total + 1
         if total <= MAX_ENTRIES then
+          file = text.visible(file) -- one entry is one line, whatever its name holds
           lines[total] = entry.type == "dir" and file .. "/"
             or entry.type == "file" and ("%s  %d bytes"):format(file, entry.size)
             or ("%s  (%s)"):format(file, entry.type)

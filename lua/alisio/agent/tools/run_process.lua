@@ -15,7 +15,7 @@ return {
     stdin = command.input.stdin,
   },
   approval = function(input, call)
-    return command.approval("run_process", json.encode(json.array(input.argv)), input, call)
+    return command.approval("run_process", input.argv, json.encode(json.array(input.argv)), input, call)
   end,
   run = function(args, call)
     return command.run(args.argv, args, call)

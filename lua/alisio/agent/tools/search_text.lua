@@ -25,7 +25,7 @@ local function search(rel, bytes, needle, fold, hits)
     if (fold and std_text.fold(line) or line):find(needle, 1, true) then
       found = found + 1
       if #hits < MAX_HITS then
-        hits[#hits + 1] = ("%s:%d: %s"):format(rel, number, shorten(line:gsub("\r$", "")))
+        hits[#hits + 1] = ("%s:%d: %s"):format(std_text.visible(rel), number, shorten(line:gsub("\r$", "")))
       end
     end
     from = stop + 1
@@ -52,7 +52,7 @@ return {
     local hits, found, files, large = {}, 0, 0, {}
     local function one(file, size)
       if size > MAX_FILE then
-        large[#large + 1] = file
+        large[#large + 1] = std_text.visible(file)
         return
       end
       local bytes = call.workspace:read(file, { maxBytes = MAX_FILE })
@@ -64,8 +64,8 @@ return {
     if stat.type == "file" then
       one(rel, stat.size)
     else
-      for file, entry in fs.walk(call.workspace, rel, function(_, entry)
-        return not place.SKIPPED[entry.name]
+      for file, entry in fs.walk(call.workspace, rel, function(path, entry)
+        return not place.skips(call, path, entry)
       end) do
         if entry.type == "file" and (not args.glob or place.matches(args.glob, file)) then
           one(file, entry.size)

@@ -14,7 +14,7 @@ return {
     stdin = command.input.stdin,
   },
   approval = function(input, call)
-    return command.approval("shell", input.command, input, call)
+    return command.approval("shell", { input.command }, input.command, input, call)
   end,
   run = function(args, call)
     return command.run({ "/bin/sh", "-c", args.command }, args, call)

@@ -1,6 +1,7 @@
 local fs = require "std.fs"
 local helper = require "spec.agent_helper"
 local place = require "alisio.agent.place"
+local command = require "alisio.agent.command"
 
 describe("the tools of the folder", function()
   local bench, opened
@@ -37,6 +38,36 @@ describe("the tools of the folder", function()
     assert.matches("no line holds it", text)
     local status = call("shell", { command = "pwd", cwd = "up" })
     assert.not_equal("ok", status)
+  end)
+
+  it("leave Alisio's own folders alone where the folder is the home of both, by a link too", function()
+    fs.write(bench.dir .. "/config/credentials.json", "the key")
+    assert(os.execute(("ln -s config '%s/link'"):format(bench.dir)))
+    bench.runtime.cwd = bench.dir
+    opened = bench:session()
+    for _, file in ipairs { "config/credentials.json", "link/credentials.json", "./config/../config/credentials.json" } do
+      local status, text = call("read_file", { path = file })
+      assert.equal("denied", status, file)
+      assert.is_nil(text:find("the key", 1, true))
+      assert.equal("denied", (call("write_file", { path = file, content = "x", overwrite = true })))
+    end
+    assert.equal("denied", (call("write_file", { path = "config/init.lua", content = "x" })))
+    assert.equal("denied", (call("write_file", { path = "state/trust.json", content = "{}" })))
+    assert.equal("denied", (call("shell", { command = "cat credentials.json", cwd = "config" })))
+    assert.matches("no line holds it", select(2, call("search_text", { text = "the key" })))
+    local _, listed = call("list_files", {})
+    assert.is_nil(listed:find("credentials", 1, true))
+    assert.matches("not entered: .*config", listed)
+    -- Who works in such a folder has chosen it.
+    bench.runtime.cwd = bench.dir .. "/config"
+    opened = bench:session()
+    assert.equal("ok", (call("read_file", { path = "credentials.json" })))
+  end)
+
+  it("give one line to a file, whatever its name holds", function()
+    bench:file("a\nb.txt", "word")
+    assert.equal("a\\u000ab.txt  4 bytes", select(2, call("list_files", {})))
+    assert.equal("a\\u000ab.txt:1: word", select(2, call("search_text", { text = "word" })))
   end)
 
   it("take an absolute path that is beneath the folder", function()
@@ -208,7 +239,49 @@ describe("the tools of the folder", function()
     end)
   end)
 
+  it("refuse a command that is not all shown or has no folder, before anyone is asked", function()
+    for name, input in pairs {
+      shell = { command = "echo shown\0; rm -rf x" }, run_process = { argv = { "echo", "a\0b" } },
+    } do
+      local status, text = call(name, input)
+      assert.equal("error", status)
+      assert.matches("NUL", text)
+    end
+    bench:will_reply { calls = { { "shell", { command = "ls", cwd = "none" } } } }
+    local _, events = bench:prompt(opened, "go")
+    assert.same({}, helper.of(events, "permission_resolved"))
+  end)
+
+  it("say when what watches over them was killed", function()
+    local status, text = call("shell", { command = "kill -9 $PPID; sleep 5" })
+    assert.equal("error", status)
+    assert.matches("what watches over it was killed", text)
+  end)
+
+  it("find the last line of any output at once", function()
+    assert.equal("two", command.last_line "one\ntwo\r\n\n")
+    assert.is_nil(command.last_line "\n\r\n")
+    local before = os.clock()
+    assert.equal(200, #command.last_line((("x"):rep(65000) .. "\n"):rep(3) .. ("y"):rep(65000)))
+    assert.is_true(os.clock() - before < 0.5)
+  end)
+
+  it("match globs that could be tried in endless ways", function()
+    local before = os.clock()
+    assert.is_false(place.matches(("*a"):rep(60) .. "b", ("a"):rep(250)))
+    assert.is_false(place.matches(("**/"):rep(60) .. "b", ("a/"):rep(200) .. "a"))
+    assert.is_true(os.clock() - before < 2)
+  end)
+
   it("match globs", function()
+    assert.is_false(place.matches("**/a.lua", "sub/ba.lua"))
+    assert.is_true(place.matches("**/a.lua", "a.lua"))
+    assert.is_true(place.matches("**/a.lua", "x/y/a.lua"))
+    assert.is_true(place.matches("sub/**", "sub/x/y"))
+    assert.is_true(place.matches("?.md", "ñ.md"))
+    assert.is_true(place.matches("[x]*", "[x]y"))
+    assert.is_false(place.matches("*.csv", "a.csv.gz"))
+    assert.is_true(place.matches("*", ""))
     assert.is_true(place.matches("*.csv", "sub/a.csv"))
     assert.is_true(place.matches("sub/**/*.lua", "sub/x/y/a.lua"))
     assert.is_true(place.matches("sub/**/*.lua", "sub/a.lua"))
