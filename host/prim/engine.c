@@ -26,6 +26,7 @@ struct al_engine {
     int fd, handles, pid;
     al_buf in, out;
     size_t used;                    /* bytes of `in` that the frame taken last occupies */
+    size_t rows;                    /* bytes of rows that this request brought */
     int fds[AL_WIRE_MAX_FDS], nfds; /* they go out with the next byte */
     bool busy, exited, ended, closing;
     enum { RUNNING, TIMED_OUT, CANCELLING, BROKEN } state;
@@ -296,6 +297,7 @@ int al_engine_send(al_engine *e, const char *json, size_t len, const int *fds, i
         e->fds[e->nfds++] = fd;
     }
     e->busy = true;
+    e->rows = 0;
     e->timeout_ms = timeout_ms;
     if (timeout_ms > 0)
         uv_timer_start(&e->timer, on_timer, timeout_ms, 0);
@@ -422,6 +424,10 @@ int al_engine_take(al_engine *e, al_wire_type *type, const char **body, size_t *
     rc = e->state == BROKEN ? 0 : peek(e, type, body, len, &used);
     if (rc < 0 || (rc == 1 && (*type == AL_WIRE_REQUEST || *type == AL_WIRE_CANCEL))) {
         broken(e, "a frame of a kind or size that cannot be");
+        rc = 0;
+    }
+    if (rc == 1 && *type == AL_WIRE_ROWS && (e->rows += *len) > AL_ENGINE_MAX_ROWS) {
+        broken(e, "more rows than any answer has");
         rc = 0;
     }
     if (rc == 0 && !e->exited && e->state != BROKEN)

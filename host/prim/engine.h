@@ -14,6 +14,7 @@
 #include <uv.h>
 
 #define AL_ENGINE_CANCEL_MS 100
+#define AL_ENGINE_MAX_ROWS  (96u << 20) /* bytes of rows for one request; more is a breach */
 
 typedef struct al_engine al_engine;
 

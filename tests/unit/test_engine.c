@@ -74,6 +74,11 @@ static void obey(const char *what, const int *fds, int n)
             pause();
     } else if (!strcmp(what, "huge")) {
         put_bytes("\xff\xff\xff\xff\x04", 5);
+    } else if (!strcmp(what, "flood")) {
+        static char rows[8 << 20];
+        memset(rows, ' ', sizeof rows - 1);
+        for (;;)
+            answer(AL_WIRE_ROWS, rows);
     } else if (!strcmp(what, "kind")) {
         put_bytes("\x02\0\0\0\x01{}", 7);
     } else if (!strcmp(what, "bytes")) { /* a frame in single bytes */
@@ -276,6 +281,13 @@ static void kills_what_breaks_the_protocol(void **state)
     assert_false(al_engine_alive(engine));
 }
 
+static void a_flood_of_rows_is_dammed(void **state)
+{
+    (void)state;
+    expect_failure("flood", AL_EIO, "engine_failed");
+    assert_false(al_engine_alive(engine));
+}
+
 static void takes_no_request_from_an_engine(void **state)
 {
     (void)state;
@@ -382,6 +394,7 @@ int main(void)
         TEST(says_that_it_died),
         TEST(says_which_signal_ended_it),
         TEST(kills_what_breaks_the_protocol),
+        TEST(a_flood_of_rows_is_dammed),
         TEST(takes_no_request_from_an_engine),
         TEST(survives_an_error_that_is_none),
         TEST(kills_what_overstays_its_time),

@@ -34,6 +34,16 @@ local COLUMN = {
     },
   },
 }
+-- The fields of notes, which become words.
+local NOTE = {
+  type = "object", required = { "id" },
+  properties = {
+    id = { type = "string" },
+    count = { type = "integer", minimum = 0 },
+    lines = { type = "array", items = { type = "integer" } },
+    columns = { type = "array", items = { type = "string" } },
+  },
+}
 local DESCRIPTION = schema.compile {
   type = "object",
   required = { "format", "rows", "irregularRows", "sheets" },
@@ -41,25 +51,22 @@ local DESCRIPTION = schema.compile {
     format = { type = "string" },
     encoding = { type = { "string", "null" } },
     delimiter = { type = { "string", "null" } },
-    rows = { type = "integer" },
-    irregularRows = { type = "integer" },
+    rows = { type = "integer", minimum = 0 },
+    irregularRows = { type = "integer", minimum = 0 },
     sha256 = { type = "string" },
-    bytes = { type = "integer" },
+    bytes = { type = "integer", minimum = 0 },
     sheets = {
-      type = "array",
+      type = "array", minItems = 1,
       items = {
         type = "object", required = { "name", "table", "rows", "columns", "sample" },
         properties = {
-          name = { type = "string" }, table = { type = "string" }, rows = { type = "integer" },
-          columns = { type = "array", items = COLUMN },
+          name = { type = "string" }, table = { type = "string" }, rows = { type = "integer", minimum = 0 },
+          columns = { type = "array", minItems = 1, items = COLUMN },
           sample = { type = "array", items = { type = "array" } },
         },
       },
     },
-    notes = {
-      type = "array",
-      items = { type = "object", required = { "id" }, properties = { id = { type = "string" } } },
-    },
+    notes = { type = "array", items = NOTE },
   },
 }
 local ANSWER = schema.compile {

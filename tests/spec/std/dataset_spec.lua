@@ -204,4 +204,42 @@ describe("std.dataset", function()
     assert.is_truthy(err)
     assert.equal("engine_failed", id)
   end)
+
+  -- An engine of our own: it answers every request with `reply`, a frame of the kind RESULT.
+  local function engine_that_says(reply)
+    local file = dir .. "/liar"
+    assert(fs.write(file, "#!/bin/sh\nexec 3<&3\nhead -c 5 <&3 >/dev/null\ncat >&3 '" .. dir .. "/reply'\nsleep 5\n",
+      { mode = 448 }))
+    assert(fs.write(dir .. "/reply", string.pack("<I4B", #reply, 4) .. reply))
+    return dataset.open_engine { tmp = dir .. "/tmp", program = file }
+  end
+
+  it("believes no description that is none", function()
+    local sheet = '{"name":"data","table":"data","rows":%s,"columns":[%s],"sample":[]}'
+    local column = '{"name":"a","label":"a","type":"text","nulls":0,"distinct":0,"distinctExact":true,'
+      .. '"textFallbacks":0,"top":[]}'
+    local whole = '{"format":"csv","rows":1,"irregularRows":0,"sheets":[%s],"notes":[%s]}'
+    local good = sheet:format(1, column)
+    local function said(sheets, notes)
+      local liar <close> = engine_that_says(whole:format(sheets, notes))
+      local output = dir .. "/liar.sqlite"
+      local d, _, id = liar:ingest { input = dir .. "/s.csv", output = output, name = "s.csv" }
+      if not d then
+        assert.is_false(fs.exists(output))
+      end
+      fs.remove(output)
+      return d and "believed" or id
+    end
+    assert.equal("believed", said(good, '{"id":"short_rows","count":1,"lines":[3]}'))
+    for _, case in ipairs {
+      { "", "" },
+      { sheet:format(1, ""), "" },
+      { sheet:format(-1, column), "" },
+      { good, '{"id":"short_rows","count":"x","lines":[3]}' },
+      { good, '{"id":"short_rows","count":1,"lines":5}' },
+      { good, '{"id":"distinct_estimated","columns":[1,{}]}' },
+    } do
+      assert.equal("engine_failed", said(case[1], case[2]), case[1] .. case[2])
+    end
+  end)
 end)
