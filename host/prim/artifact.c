@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,16 +54,24 @@ static int refuse_open(al_err *err, const char *path, const al_err *why)
 
 /* ---- scanning ---- */
 
+/* C0, DEL and, in UTF-8, C1: what a terminal may obey. */
+static bool has_controls(const char *name)
+{
+    for (const unsigned char *p = (const unsigned char *)name; *p; p++)
+        if (*p < 0x20 || *p == 0x7F || (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0))
+            return true;
+    return false;
+}
+
+/* Why a name cannot be kept; else NULL with its composed form, which may be longer than it was. */
 static const char *bad_name(const char *name, al_buf *nfc)
 {
-    size_t len = strlen(name);
-
     if (name[0] == '.')
         return "hidden";
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7F)
-            return "bad_name";
-    return al_utf8_nfc(nfc, name, len) == AL_EDATA ? "bad_name" : NULL;
+    if (has_controls(name) || al_utf8_nfc(nfc, name, strlen(name)) == AL_EDATA ||
+        nfc->len > NAME_MAX)
+        return "bad_name";
+    return NULL;
 }
 
 static int check_limits(al_source *s, const al_source_item *item, al_err *err)
@@ -125,6 +134,16 @@ static int add_item(al_source *s, const al_source_item *in, const char *raw_name
     return check_limits(s, &item, err);
 }
 
+static int refuse_at(const al_source_item *in, const char *raw, const char *reason,
+                     const char *detail, al_err *err)
+{
+    char *path = join(in ? in->path : "", raw);
+    int rc = refuse(err, path ? path : raw, reason, detail);
+
+    free(path);
+    return rc;
+}
+
 static int scan_entry(al_source *s, const al_source_item *in, int fd, const char *raw, al_err *err)
 {
     struct stat st;
@@ -133,7 +152,8 @@ static int scan_entry(al_source *s, const al_source_item *in, int fd, const char
     int rc;
 
     if (fstatat(fd, raw, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return AL_OK; /* gone since it was listed */
+        return errno == ENOENT ? AL_OK /* gone since it was listed */
+                               : refuse_at(in, raw, "unreadable", strerror(errno), err);
     al_buf_init(&name, 0);
     reason = bad_name(raw, &name);
     if (!reason && S_ISLNK(st.st_mode))
@@ -144,11 +164,9 @@ static int scan_entry(al_source *s, const al_source_item *in, int fd, const char
         reason = "hardlink";
     if (name.failed == AL_ENOMEM)
         rc = no_memory(err, raw);
-    else if (reason) {
-        char *path = join(in ? in->path : "", raw);
-        rc = refuse(err, path ? path : raw, reason, "may not be published");
-        free(path);
-    } else
+    else if (reason)
+        rc = refuse_at(in, raw, reason, "may not be published", err);
+    else
         rc = add_item(s, in, raw, name.data, &st, err);
     al_buf_free(&name);
     return rc;

@@ -141,6 +141,41 @@ static void refuses_what_is_no_file(void **state)
     close(fd);
 }
 
+/* A character that composition takes apart: three bytes become six. */
+static void refuses_names_that_grow_too_long(void **state)
+{
+    char name[256] = "";
+
+    (void)state;
+    for (int i = 0; i < 42; i++)
+        strcat(name, "\xEF\xAC\xAC");
+    put(name, "x");
+    al_source_close(scan());
+    strcat(name, "\xEF\xAC\xAC");
+    put(name, "x");
+    expect_refusal("bad_name", name);
+}
+
+/* Its names can be read, what they are cannot. */
+static void refuses_a_folder_that_cannot_be_entered(void **state)
+{
+    bool root = geteuid() == 0;
+
+    (void)state;
+    folder_named("d");
+    put("d/f", "x");
+    assert_int_equal(fchmodat(dir, "d", 0444, 0), 0);
+    if (root) {
+        assert_int_equal(chmod(base, 0755), 0);
+        assert_int_equal(fchmod(dir, 0755), 0);
+        assert_int_equal(seteuid(65534), 0);
+    }
+    expect_refusal("unreadable", "d/f");
+    if (root)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(fchmodat(dir, "d", 0700, 0), 0);
+}
+
 static void refuses_names(void **state)
 {
     (void)state;
@@ -153,6 +188,14 @@ static void refuses_names(void **state)
     put("a\nb", "x");
     expect_refusal("bad_name", NULL);
     unlinkat(dir, "a\nb", 0);
+    put("a\xC2\x9B"
+        "31mb",
+        "x"); /* CSI in one character */
+    expect_refusal("bad_name", NULL);
+    unlinkat(dir,
+             "a\xC2\x9B"
+             "31mb",
+             0);
     put("caf\xC3\xA9", "1");
     put("cafe\xCC\x81", "2");
     expect_refusal("name_clash", "caf\xC3\xA9");
@@ -382,12 +425,13 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_base, drop_base)
     const struct CMUnitTest tests[] = {
-        TEST(lists_sorted_and_composed),      TEST(an_empty_folder_is_fine),
-        TEST(refuses_links_of_every_kind),    TEST(refuses_a_folder_that_is_a_link),
-        TEST(refuses_what_is_no_file),        TEST(refuses_names),
-        TEST(refuses_empty_and_deep_folders), TEST(refuses_more_than_the_limits),
-        TEST(copies_with_digest_and_type),    TEST(refuses_what_changed_since),
-        TEST(never_reads_outside_in_a_race),  TEST(tells_types_by_their_bytes),
+        TEST(lists_sorted_and_composed),        TEST(an_empty_folder_is_fine),
+        TEST(refuses_links_of_every_kind),      TEST(refuses_a_folder_that_is_a_link),
+        TEST(refuses_what_is_no_file),          TEST(refuses_names),
+        TEST(refuses_names_that_grow_too_long), TEST(refuses_a_folder_that_cannot_be_entered),
+        TEST(refuses_empty_and_deep_folders),   TEST(refuses_more_than_the_limits),
+        TEST(copies_with_digest_and_type),      TEST(refuses_what_changed_since),
+        TEST(never_reads_outside_in_a_race),    TEST(tells_types_by_their_bytes),
         TEST(zips_the_same_bytes_each_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

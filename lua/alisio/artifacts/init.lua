@@ -358,7 +358,7 @@ end
 --- A name for a file that is published: one part, composed, nothing hidden.
 local function file_name(name)
   local normal = text.normalize(name)
-  if not normal or normal:find "[%c]" then
+  if not normal or normal:find "[%c]" or normal:find "\xC2[\x80-\x9F]" then
     return plan.reject("bad_name", text.visible(name), "is not a name that can be kept")
   elseif normal:find("/", 1, true) or normal == "" or #normal > 200 then
     return plan.reject("bad_path", text.visible(name), "is not the name of one file")

@@ -9,6 +9,7 @@ local M = {}
 local MANIFEST <const> = "outputs.json"
 local MAX_MANIFEST = 1 << 20
 local MAX_TITLE = 200 -- bytes
+local MAX_NAME = 255  -- bytes, of a file
 
 ---@class alisio.PlannedArtifact
 ---@field path string      in the folder
@@ -69,7 +70,8 @@ local function plan_item(item, below, title, entry)
     return { path = item.path, title = title or base, form = "file", fileName = base, files = 1 }
   end
   return {
-    path = item.path, title = title or base, form = entry and "site" or "zip", fileName = base .. ".zip",
+    path = item.path, title = title or base, form = entry and "site" or "zip",
+    fileName = text.cut(base, MAX_NAME - #".zip") .. ".zip",
     entry = entry, files = below[item.path],
   }
 end

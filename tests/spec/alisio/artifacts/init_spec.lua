@@ -143,6 +143,18 @@ describe("alisio.artifacts", function()
       assert.same({}, folders())
     end)
 
+    it("cuts the name of a folder that is too long with .zip behind it", function()
+      local long = ("ñ"):rep(127) -- 254 bytes
+      put(long .. "/f", "1")
+      put("s" .. long .. "/index.html", "<!doctype html>")
+      local published = assert(a:publish_folder(out))
+      assert.equal(2, #published.artifacts)
+      for _, art in ipairs(published.artifacts) do
+        assert.matches("ñ%.zip$", art.fileName)
+        assert.is_true(#art.fileName <= 255)
+      end
+    end)
+
     it("publishes nothing of an empty folder", function()
       local published = assert(a:publish_folder(out))
       assert.equal('{"artifacts":[],"warnings":[]}', json.encode(published))
