@@ -42,6 +42,36 @@ local function environment(env)
   return passed
 end
 
+-- What changes when a program is replaced; nil when there is none.
+local function fingerprint(file)
+  local stat = fs.stat(file)
+  if not stat or stat.type ~= "file" or stat.mode & 73 == 0 then -- 0111
+    return nil
+  end
+  return ("%s %d %d %d"):format(file, stat.size, stat.mtimeMs, stat.ino)
+end
+
+-- What a program answered, where it is what the probe would print in a Python, and the interpreter
+-- it names is there.
+local function read_answer(r)
+  local answer = r.code == 0 and json.decode(r.stdout)
+  local v = type(answer) == "table" and answer.version
+  if type(v) ~= "table" or #v ~= 3 or type(answer.path) ~= "table" then
+    return nil
+  end
+  for i = 1, 3 do
+    if math.type(v[i]) ~= "integer" then
+      return nil
+    end
+  end
+  for _, key in ipairs { "executable", "prefix", "basePrefix" } do
+    if type(answer[key]) ~= "string" then
+      return nil
+    end
+  end
+  return path.is_absolute(answer.executable) and fingerprint(answer.executable) and answer or nil
+end
+
 --- Asks a candidate who it is. It runs in the root folder, where no project tells a shim what to
 -- choose.
 ---@return table? answer
@@ -55,11 +85,11 @@ local function ask(candidate, env)
   if not r then
     return nil, fs.exists(candidate) and "broken" or "missing"
   end
-  local answer = r.code == 0 and json.decode(r.stdout)
-  local v = type(answer) == "table" and answer.version
-  if type(v) ~= "table" or type(answer.executable) ~= "string" or not path.is_absolute(answer.executable) then
+  local answer = read_answer(r)
+  if not answer then
     return nil, "broken"
   end
+  local v = answer.version
   local version = table.concat(v, ".")
   if v[1] < 3 or v[1] == 3 and v[2] < OLDEST then
     return nil, "old", version
@@ -69,20 +99,11 @@ local function ask(candidate, env)
     basePrefix = answer.basePrefix, path = json.array {}, candidate = candidate,
   }
   for _, dir in ipairs(answer.path) do
-    if path.is_absolute(dir) then
+    if type(dir) == "string" and path.is_absolute(dir) then
       found.path[#found.path + 1] = dir
     end
   end
   return found
-end
-
--- What changes when a program is replaced; nil when there is none.
-local function fingerprint(file)
-  local stat = fs.stat(file)
-  if not stat or stat.type ~= "file" or stat.mode & 73 == 0 then -- 0111
-    return nil
-  end
-  return ("%s %d %d %d"):format(file, stat.size, stat.mtimeMs, stat.ino)
 end
 
 -- Newest first; the names of folders are versions.

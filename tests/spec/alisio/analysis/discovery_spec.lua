@@ -92,6 +92,22 @@ describe("alisio.analysis.discovery", function()
     assert.equal("3.10.0", assert(find { path = dir .. "/bin" }).version)
   end)
 
+  it("passes by what answers as no Python does", function()
+    local answer = [[{"version":%s,"executable":"%s","prefix":"/p","basePrefix":"/p","path":%s}]]
+    local itself = dir .. "/bin/python3"
+    python("bin/python3.14", "3.14.1")
+    for _, said in ipairs {
+      answer:format("[]", itself, "[]"), answer:format("[3]", itself, "[]"), answer:format('["3","11","2"]', itself, "[]"),
+      answer:format("[3,11,2]", itself, "5"), answer:format("[3,11,2]", "/no/such/python3", "[]"),
+      answer:format("[3,11,2]", dir, "[]"), '{"version":[3,11,2],"executable":"' .. itself .. '","path":[]}', "[]", "3", "",
+    } do
+      program("bin/python3", "printf %s '" .. said .. "'")
+      assert.equal(dir .. "/bin/python3.14", assert(find { path = dir .. "/bin" }).executable, said)
+    end
+    program("bin/python3", "printf %s '" .. answer:format("[3,11,2]", itself, '["/p",7,null]') .. "'")
+    assert.same({ "/p" }, { table.unpack(assert(find { path = dir .. "/bin" }).path) })
+  end)
+
   it("prefers python3, then the newest name", function()
     python("bin/python3.10", "3.10.1")
     python("bin/python3.13", "3.13.1")
