@@ -36,6 +36,23 @@ class Files(Case):
 
 
 class Data(Files):
+    def test_an_interrupted_command_says_so_and_leaves_nothing(self):
+        self.put("big.csv", b"a,b,c\n" + b"1,some text,2.5\n" * 4000000)
+        self.put("small.csv", SALES)
+        endless = "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT count(*) FROM t"
+        for args in (("inspect", "big.csv"), ("query", "small.csv", endless)):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                run = subprocess.Popen([ALISIO, "data", *args, "--json"], cwd=self.dir, env=self.env, encoding="utf-8",
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                time.sleep(0.5)
+                run.send_signal(number)
+                out, err = run.communicate(timeout=30)
+                self.assertEqual((run.returncode, err), (130, ""))
+                self.assertEqual(json.loads(out)["error"]["code"], "cancelled")
+        left = [f for f in self.state("analysis", "datasets", "**") if os.path.isfile(f)]
+        self.assertEqual([f for f in left if not f.endswith(".sqlite")], [])
+        self.assertLessEqual(len(left), 1)  # the small one may be whole
+
     def test_inspect_tells_all_of_the_contract(self):
         path = self.put("sales.csv", SALES)
         doc = self.json("data", "inspect", "sales.csv")

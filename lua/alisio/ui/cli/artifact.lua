@@ -11,6 +11,7 @@ local transcript = require "alisio.ui.cli.lib.transcript"
 
 local M = {
   name = "artifact",
+  cancels = true,
   help = { en = "Publish files as artifacts, list, open, export and delete them.",
     es = "Publica archivos como artefactos; los lista, abre, exporta y borra." },
 }

@@ -10,6 +10,7 @@ local table_lines = require "alisio.ui.cli.lib.table"
 
 local M = {
   name = "data",
+  cancels = true,
   help = { en = "Look into table files, and ask them SQL.", es = "Examina archivos de tablas y los consulta con SQL." },
 }
 

@@ -163,6 +163,7 @@ local function run(argv, said)
   if not command then
     return user_command(name, argv, at, said)
   end
+  local top = command
   argv = without(argv, at)
   local title = name
   if command.commands then
@@ -190,6 +191,9 @@ local function run(argv, said)
   end
   local _ <close> = ctx
   said.ctx = ctx
+  if top.cancels then
+    return require("alisio.ui.cli.lib.interrupt").run(command.run, ctx, args)
+  end
   return command.run(ctx, args)
 end
 
