@@ -60,5 +60,7 @@ int al_dialect_delimiter(const char *text, size_t len, bool whole, bool tabs, ch
         }
     }
     *single = best.first <= 1 && best.alike <= best.rows / 2;
+    if (*single)
+        *delimiter = candidates[0]; /* what a few rows hold says nothing of the file */
     return AL_OK;
 }

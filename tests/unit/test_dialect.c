@@ -59,6 +59,8 @@ static void one_column_of_texts(void **state)
     assert_true(single);
     find("n\n1\n2\n", true);
     assert_true(single);
+    assert_int_equal(find("note\nx\na\tb\n1\n2\n", false), ',');
+    assert_true(single);
     find("a title, of sorts\nx\ny\nz\n", false);
     assert_false(single);
     find("A title\na,b\n1,2\n3,4\n", false);
