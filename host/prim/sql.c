@@ -142,6 +142,8 @@ static int fail(al_sql_job *job, int rc)
     case SQLITE_CANTOPEN:
         if ((db->flags & AL_SQL_READONLY) && stat(db->path, &st) != 0 && errno == ENOENT)
             return al_err_errno(&job->err, ENOENT, db->path);
+        if (!(db->flags & AL_SQL_READONLY) && access(db->path, W_OK) != 0 && errno != ENOENT)
+            sys = errno; /* SQLite went on to open it for reading, and then missed its log */
         return al_err_set(&job->err, AL_EIO, "io_error", db->path, sys ? strerror(sys) : text);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:

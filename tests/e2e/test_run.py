@@ -175,6 +175,16 @@ end }
             self.assertEqual(done.returncode, 1, args)
             self.assertIn("standard output", done.stderr)
 
+    def test_a_working_folder_that_is_gone(self):
+        os.mkdir(os.path.join(self.dir, "gone"))
+        for args, status in ((["run", "hello"], 1), (["script", "x.lua"], 1), (["--cwd", self.dir, "run", "hello"], 0)):
+            done = subprocess.run(["sh", "-c", 'mkdir -p gone && cd gone && rmdir ../gone && exec "$0" "$@"', ALISIO, *args],
+                                  cwd=self.dir, env=self.env, capture_output=True, encoding="utf-8", timeout=60)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertNotIn("traceback", done.stderr)
+            if status:
+                self.assertIn("working folder", done.stderr)
+
     def test_a_home_that_is_none_puts_nothing_into_the_folder(self):
         for home in ("", "relative"):
             env = {"HOME": home, "PATH": os.environ["PATH"]}

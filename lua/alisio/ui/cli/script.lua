@@ -52,8 +52,11 @@ end
 ---@param argv string[]  "script", the file and its arguments
 ---@return integer status
 function M.main(argv)
-  local ctx <close> = context.new {}
-  local status, message = M.run(ctx, { table.unpack(argv, 2) })
+  local ctx <close>, wrong = context.new {}
+  local status, message = nil, wrong
+  if ctx then
+    status, message = M.run(ctx, { table.unpack(argv, 2) })
+  end
   if not status then
     term.werr("alisio: " .. message .. "\n")
     return 1

@@ -25,9 +25,13 @@ function M.new(args, env)
   local ctx = setmetatable({ args = args, env = env, opened = {}, json = args.json, quiet = args.quiet }, Context)
   ctx.locale = words.locale(nil, env)
   ctx.state_dir, ctx.config_dir = paths.state_dir(args.db, env), paths.config_dir(args.config, env)
-  ctx.cwd = fs.cwd()
+  local here, lost, why, about = fs.cwd() -- nil where the folder was removed meanwhile
+  if not here and not (args.cwd and path.is_absolute(args.cwd)) then
+    return nil, lost, why, about
+  end
+  ctx.cwd = here
   if args.cwd then
-    local cwd, message, id, fields = fs.realpath(path.absolute(args.cwd, ctx.cwd))
+    local cwd, message, id, fields = fs.realpath(path.absolute(args.cwd, here))
     local stat = cwd and fs.stat(cwd)
     if not cwd then
       return nil, message, id, fields
