@@ -1,7 +1,5 @@
 --- Reads a table file of the workspace into a dataset and says what is in it.
 local path = require "std.path"
-local data = require "alisio.data"
-local data_text = require "alisio.data.text"
 local place = require "alisio.agent.place"
 
 local function progress(call)
@@ -43,6 +41,8 @@ return {
     skip = { "integer?", "lines to leave out at the beginning", minimum = 0 },
   },
   run = function(args, call)
+    -- Here and not above: every start reads the tables of all tools, few runs need what is behind them.
+    local data, data_text = require "alisio.data", require "alisio.data.text"
     local described, message, id, fields = find(args, call)
     if not described then
       return nil, message, id, fields

@@ -1,6 +1,5 @@
 --- Asks a dataset of the session one SELECT.
 local json = require "std.json"
-local data_text = require "alisio.data.text"
 
 local MAX_TEXT = 48 * 1024 -- of an answer that the model reads
 
@@ -24,6 +23,6 @@ return {
     local shown = {
       columns = json.array(answer.columns), rows = json.decode(answer.rowsJson), truncated = answer.truncated,
     }
-    return { text = data_text.answer(shown, MAX_TEXT), table = shown }
+    return { text = require("alisio.data.text").answer(shown, MAX_TEXT), table = shown }
   end,
 }

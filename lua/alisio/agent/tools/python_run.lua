@@ -1,6 +1,5 @@
 --- Writes a Python script, runs it in a folder of its own and publishes what it leaves.
 local words = require "alisio.kernel.words"
-local jobs = require "alisio.analysis.jobs"
 local place = require "alisio.agent.place"
 
 -- Paths of the model, relative to the workspace or refused.
@@ -16,7 +15,7 @@ local function plan(input, call)
       end
     end
   end
-  return jobs.plan(call.session, {
+  return require("alisio.analysis.jobs").plan(call.session, {
     code = input.code, title = input.title, inputs = inputs, timeoutMs = input.timeoutMs,
     publishOnError = input.publishOnError,
   })
@@ -57,7 +56,7 @@ return {
     return {
       title = job.title and words.t(locale, "python.ask_titled", { title = job.title }) or words.t(locale, "python.ask"),
       script = job.code, language = "python", sha256 = job.sha256, runtime = "managed",
-      guarantees = jobs.guarantees(job),
+      guarantees = require("alisio.analysis.jobs").guarantees(job),
     }
   end,
   run = function(input, call)
@@ -65,6 +64,6 @@ return {
     if not job then
       return nil, message, id, fields
     end
-    return jobs.run(job, call, call.granted)
+    return require("alisio.analysis.jobs").run(job, call, call.granted)
   end,
 }

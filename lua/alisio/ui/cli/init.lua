@@ -8,7 +8,6 @@ local schema = require "std.schema"
 local term = require "std.term"
 local words = require "alisio.kernel.words"
 local context = require "alisio.ui.cli.lib.context"
-local help = require "alisio.ui.cli.lib.help"
 local options = require "alisio.ui.cli.lib.options"
 local text = require "alisio.ui.cli.lib.text"
 
@@ -155,7 +154,7 @@ local function run(argv, said)
     if not args then
       return nil, message, id
     end
-    term.write(help.overview(M, locale))
+    term.write(require("alisio.ui.cli.lib.help").overview(M, locale))
     return
   end
   local name = argv[at]
@@ -171,7 +170,7 @@ local function run(argv, said)
     if sub then
       command, argv, title = sub, rest, name .. " " .. sub.name
     elseif wants(argv, "--help") then
-      term.write(help.command(title, command, locale))
+      term.write(require("alisio.ui.cli.lib.help").command(title, command, locale))
       return
     else
       return nil, rest, id
@@ -179,7 +178,7 @@ local function run(argv, said)
   end
   local args, message, id = options.parse(argv, options.of(command), locale, command.leading)
   if args and args.help or not args and wants(argv, "--help") then
-    term.write(help.command(title, command, locale))
+    term.write(require("alisio.ui.cli.lib.help").command(title, command, locale))
     return
   elseif not args then
     return nil, message, id
