@@ -6,11 +6,10 @@ import os
 import re
 import shutil
 import sqlite3
-import subprocess
 import time
 from decimal import Decimal
 
-from alisio_test import ALISIO, ROOT, SAMPLE, Case, main
+from alisio_test import ROOT, SAMPLE, Case, main
 
 PROMPT = "Summarize sales.csv into report.md and a bar chart"
 TYPES = {
@@ -78,24 +77,6 @@ class MainJob(Case):
         whole = time.monotonic() - start
         python = sum(e["durationMs"] for e in events if e["type"] == "tool_completed" and e["name"] == "python_run") / 1000
         self.assertLess(whole - python, 10, "the target is 1 s")
-
-    def test_without_python_the_report_still_comes(self):
-        """In a mount namespace where every Python of the usual places is an empty file."""
-        empty = os.path.join(self.top, "empty")
-        with open(empty, "w", encoding="utf-8"):
-            pass
-        hide = f"""for f in /usr/bin/python3* /usr/local/bin/python3* /opt/homebrew/bin/python3*; do
-                     [ ! -f "$f" ] || mount --bind {empty} "$f" || exit 99
-                   done; exec "$@" """
-        done = subprocess.run(["unshare", "-m", "sh", "-c", hide, "sh", ALISIO, "run", "--allow-analysis", PROMPT],
-                              cwd=self.dir, env=dict(self.env, PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME=self.top,
-                                                     PYENV_ROOT=self.top), stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=60)
-        if done.returncode in (1, 99) and "report.md" not in done.stdout:
-            self.skipTest("no mount namespace can be had here: " + done.stderr.strip()[-200:])
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(set(self.files(done.stdout)), {"report.md"})
-        self.assertIn("Python 3.10", done.stdout + done.stderr)
-        self.assertRegex(done.stdout + done.stderr, r"(?i)install")
 
 
 main()

@@ -128,6 +128,28 @@ class PythonRun(Case):
                     pass
         return found
 
+    def test_a_script_that_fills_the_disk(self):
+        os.mkdir(self.state, 0o700)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m,mode=0700", "tmpfs", self.state],
+                                 capture_output=True, check=False)
+        if mounted.returncode != 0:
+            self.skipTest("no right to mount a file system")
+        self.addCleanup(subprocess.run, ["umount", self.state], check=True)
+        result = self.run_python("""
+from alisio_runtime import output_dir
+(output_dir() / "a.txt").write_text("x" * 600000)
+with open("fill", "wb", buffering=0) as file:
+    try:
+        while True:
+            file.write(b"x" * 65536)
+    except OSError as error:
+        print(error.errno)
+""")
+        self.assertTrue(result["isError"])
+        self.assertEqual(result["artifacts"], [])
+        self.assertIn("Nothing was published: The disk is full: a.txt", result["text"])
+        self.assertNotIn(self.state, result["text"])
+
     def test_nobody_is_asked_without_a_terminal(self):
         done = subprocess.run([ALISIO, "script", self.driver, json.dumps({"code": "print(1)"})], cwd=self.dir,
                               env=self.env, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",

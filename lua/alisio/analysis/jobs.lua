@@ -468,7 +468,8 @@ local function finish(root, job, r)
   record.status, record.code, record.signal, record.limit = status, r.code, r.signal, r.limit
   record.usage, record.artifacts = r.usage, artifacts
   record.publication = refusal and { error = id, message = refusal, reason = fields and fields.reason } or nil
-  local lines = report(job, r, status, published, refusal)
+  local why = refusal and words.failure(job.session.locale, refusal, id, fields)
+  local lines = report(job, r, status, published, why)
   local recorded, not_recorded = write_record(root, job)
   if not (kept and recorded) then
     lines[#lines + 1] = "What is known of this run was not kept: " .. (not_kept or not_recorded)
