@@ -123,14 +123,15 @@ describe("a reply of a hostile server", function()
       [[{"tool_calls":[{"id":"a","function":{"name":"x","arguments":"{\"a\":1}"}}]}]],
       [[{"tool_calls":[{"function":{"name":"x","arguments":"[\"\\\""}}]}]],
     } do
-      local least = math.huge
+      -- Twice the input, at most 2.3 times the time; the quickest of each, since others use the machine, too.
+      local long, short = math.huge, math.huge
       for _ = 1, 5 do
-        least = math.min(least, time(4000, delta) / time(1000, delta))
-        if least < 4.6 then
+        long, short = math.min(long, time(4000, delta)), math.min(short, time(1000, delta))
+        if long / short < 2.3 ^ 2 then
           break
         end
       end
-      assert.is_true(least < 4.6, delta .. " " .. least)
+      assert.is_true(long / short < 2.3 ^ 2, delta .. " " .. long / short)
     end
   end)
 
