@@ -60,7 +60,9 @@ class Faults(Case):
     def flow(self, call, error):
         count = self.calls(call)
         self.assertGreater(count, 3)
-        picks = range(1, count + 1) if ALL else sorted(random.Random(SEED).sample(range(1, count + 1), min(SOME, count)))
+        # strace counts in each thread by itself, so a high number may never come; the first one always does.
+        rest = range(2, count + 1)
+        picks = [1, *(rest if ALL else sorted(random.Random(SEED).sample(rest, min(SOME, len(rest)))))]
         failed = 0
         for number in picks:
             for when in (str(number), f"{number}+"):
