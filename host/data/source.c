@@ -71,7 +71,8 @@ void al_source_file_limit_reads(al_source_file *s, size_t n)
     s->most = n;
 }
 
-static int read_at(al_source_file *s, uint64_t at, void *out, size_t len, size_t *got, al_err *err)
+int al_source_file_read_at(al_source_file *s, uint64_t at, void *out, size_t len, size_t *got,
+                           al_err *err)
 {
     ssize_t n;
 
@@ -111,7 +112,7 @@ static int check_again(al_source_file *s, const void *bytes, size_t len, al_err 
 
 int al_source_file_read(al_source_file *s, void *out, size_t len, size_t *got, al_err *err)
 {
-    int rc = read_at(s, s->at, out, len, got, err);
+    int rc = al_source_file_read_at(s, s->at, out, len, got, err);
 
     if (rc == AL_OK && s->again)
         rc = check_again(s, out, *got, err);
@@ -123,13 +124,27 @@ int al_source_file_read(al_source_file *s, void *out, size_t len, size_t *got, a
     return s->at > s->max_bytes ? too_large(s->at, s->max_bytes, err) : AL_OK;
 }
 
+int al_source_file_read_rest(al_source_file *s, al_err *err)
+{
+    size_t room = 1u << 20, got = 1;
+    char *bytes = malloc(room);
+    int rc = AL_OK;
+
+    if (!bytes)
+        return al_err_set(err, AL_ENOMEM, "internal", "input", "not enough memory");
+    while (rc == AL_OK && got > 0)
+        rc = al_source_file_read(s, bytes, room, &got, err);
+    free(bytes);
+    return rc;
+}
+
 int al_source_file_peek(al_source_file *s, void *out, size_t len, size_t *got, al_err *err)
 {
     size_t n = 0;
 
     *got = 0;
     while (*got < len) {
-        int rc = read_at(s, *got, (char *)out + *got, len - *got, &n, err);
+        int rc = al_source_file_read_at(s, *got, (char *)out + *got, len - *got, &n, err);
 
         if (rc != AL_OK)
             return rc;

@@ -19,6 +19,12 @@ void al_source_file_limit_reads(al_source_file *s, size_t n);
 int al_source_file_read(al_source_file *s, void *out, size_t len, size_t *got, al_err *err);
 /* Bytes at the front, whatever was read so far; they are not counted. */
 int al_source_file_peek(al_source_file *s, void *out, size_t len, size_t *got, al_err *err);
+/* Bytes from `at` on, for formats that are read in an order of their own: as al_source_file_read
+ * but neither counted nor hashed, and safe on any thread. */
+int al_source_file_read_at(al_source_file *s, uint64_t at, void *out, size_t len, size_t *got,
+                           al_err *err);
+/* Counts and hashes what was not yet read in order. */
+int al_source_file_read_rest(al_source_file *s, al_err *err);
 /* Begins again at byte 0; the bytes must then be the same as before. */
 int al_source_file_rewind(al_source_file *s, al_err *err);
 

@@ -51,6 +51,31 @@ static void a_peek_does_not_count(void **state)
     close(fd);
 }
 
+static void in_any_order(void **state)
+{
+    al_source_file *s;
+    char out[8], hex[65], want[65];
+    size_t got;
+    int fd = file_with("abcdef", 6, NULL);
+
+    (void)state;
+    al_sha256_of("abcdef", 6, want);
+    assert_int_equal(al_source_file_open(&s, fd, 100, NULL), AL_OK);
+    assert_int_equal(al_source_file_read_at(s, 4, out, 8, &got, NULL), AL_OK);
+    assert_int_equal(got, 2);
+    assert_memory_equal(out, "ef", 2);
+    assert_int_equal(al_source_file_read_at(s, 6, out, 8, &got, NULL), AL_OK);
+    assert_int_equal(got, 0);
+    assert_int_equal(al_source_file_read(s, out, 3, &got, NULL), AL_OK);
+    assert_int_equal(al_source_file_bytes(s), 3);
+    assert_int_equal(al_source_file_read_rest(s, NULL), AL_OK);
+    assert_int_equal(al_source_file_bytes(s), 6);
+    assert_int_equal(al_source_file_sha256(s, hex, NULL), AL_OK);
+    assert_string_equal(hex, want);
+    al_source_file_close(s);
+    close(fd);
+}
+
 static void too_large(void **state)
 {
     al_source_file *s;
@@ -139,11 +164,9 @@ static void a_second_pass_must_be_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_all_and_hashes),
-        cmocka_unit_test(a_peek_does_not_count),
-        cmocka_unit_test(too_large),
-        cmocka_unit_test(no_regular_file),
-        cmocka_unit_test(a_second_pass_must_be_the_same),
+        cmocka_unit_test(reads_all_and_hashes), cmocka_unit_test(a_peek_does_not_count),
+        cmocka_unit_test(in_any_order),         cmocka_unit_test(too_large),
+        cmocka_unit_test(no_regular_file),      cmocka_unit_test(a_second_pass_must_be_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
