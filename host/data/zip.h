@@ -1,46 +1,46 @@
-/* A zip file: what is in it, and its entries' bytes, by libarchive over the source's pread.
- *
- * Expanded bytes are counted over all entries read: AL_ZIP_RATIO times the file is the most (or
- * AL_ZIP_FLOOR, where that is more), so that a small file never costs much. */
+/* The container of a ZIP file: what is in it, and its entries as streams. */
 #ifndef AL_DATA_ZIP_H
 #define AL_DATA_ZIP_H
 #include "base/err.h"
-#include "data/source.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define AL_ZIP_RATIO   100
-#define AL_ZIP_FLOOR   (UINT64_C(1) << 20)
-#define AL_ZIP_ENTRIES 65535 /* the most that are listed */
-#define AL_ZIP_NONE    SIZE_MAX
+#define AL_ZIP_MAX_ENTRIES 65536
 
 typedef struct al_zip al_zip;
+typedef struct al_zip_stream al_zip_stream;
 
 typedef struct al_zip_entry {
-    char *name;    /* with slashes between folders and none in front, whatever the writer used */
-    uint64_t size; /* as the directory says; 0 when it does not */
+    const char *name; /* with `/` between folders and nothing in front, whatever the writer used;
+                         UTF-8 where it says that it is, else any bytes */
+    uint64_t size;    /* expanded, as the file says; 0 where it does not */
     bool folder, encrypted;
 } al_zip_entry;
 
-/* Lists the entries. source is borrowed until al_zip_close. max_bytes: the most that may come out
- * of it. "ingest_invalid" when there is no directory that can be read. */
-int al_zip_open(al_zip **out, al_source_file *source, uint64_t max_bytes, al_err *err);
-void al_zip_close(al_zip *z);
+/* fd: a regular file open for reading, borrowed while the zip lives; only pread is used. What its
+ * central directory lists, whatever lies in front of the first entry. max_bytes: of all that comes
+ * out of it (data/expansion.h). "ingest_invalid" when it is no ZIP file or a damaged one,
+ * "ingest_limit" when it has too many entries. */
+int al_zip_open(al_zip **out, int fd, uint64_t max_bytes, al_err *err);
+void al_zip_close(al_zip *z); /* after its streams */
 
 size_t al_zip_count(const al_zip *z);
-const al_zip_entry *al_zip_at(const al_zip *z, size_t index);
+const al_zip_entry *al_zip_at(const al_zip *z, size_t i); /* in the order of the file */
 /* The first entry of that name, folders aside; ASCII letters of either case are the same, as in
- * names of parts. AL_ZIP_NONE without one. */
-size_t al_zip_find(const al_zip *z, const char *name);
+ * names of parts. NULL when there is none. */
+const al_zip_entry *al_zip_find(const al_zip *z, const char *name);
 
-/* Begins to read an entry; the one before is left. In the order in which they lie in the file (that
- * of the indexes) it costs least. "dataset_unsupported" for an encrypted one, "ingest_limit". */
-int al_zip_part_open(al_zip *z, size_t index, al_err *err);
-/* The next bytes, len unless it ends: *got < len is the end. "ingest_invalid" with the entry's name
- * when it is damaged, "ingest_limit" when it is too large. */
-int al_zip_part_read(al_zip *z, void *out, size_t len, size_t *got, al_err *err);
-/* Bytes of the file that were passed to get here. Safe on any thread. */
-uint64_t al_zip_position(const al_zip *z);
+/* Reads an entry of z from its first byte on. Streams of one zip may be read at the same time, each
+ * by one thread. "dataset_unsupported" for an encrypted entry or an unknown way of packing. */
+int al_zip_stream_open(al_zip_stream **out, al_zip *z, const al_zip_entry *entry, al_err *err);
+void al_zip_stream_close(al_zip_stream *s);
+/* The next bytes, at most len > 0: how many in *got, 0 at the end. Size and CRC are checked:
+ * "ingest_invalid" comes at the latest in the place of that 0. "ingest_limit" when more came out of
+ * the zip than may; what is read twice counts once. The error's object is the entry's name. */
+int al_zip_stream_read(al_zip_stream *s, void *out, size_t len, size_t *got, al_err *err);
+
+/* Bytes of the file that streams have read so far, for progress. */
+uint64_t al_zip_consumed(const al_zip *z);
 
 #endif
