@@ -3,6 +3,7 @@
 #include "core/mem.h"
 #include "core/task.h"
 #include <lauxlib.h>
+#include <stddef.h>
 
 int luaopen_host_task(lua_State *L);
 
@@ -63,6 +64,7 @@ typedef struct waiter {
 
 struct waiter_op {
     al_op op;
+    al_end_wait end; /* its target is NULL where it waits for no task */
     waiter *owner;
 };
 
@@ -84,6 +86,8 @@ static int push_passed(lua_State *L, void *arg)
 static void waiter_end(waiter_op *w, al_push push, void *arg)
 {
     w->owner->waiting = NULL;
+    if (w->end.target)
+        al_end_wait_stop(&w->end);
     al_op_done(&w->op, push, arg);
     free(w);
 }
@@ -91,6 +95,11 @@ static void waiter_end(waiter_op *w, al_push push, void *arg)
 static void waiter_cancel(al_op *op)
 {
     waiter_end((waiter_op *)op, NULL, NULL);
+}
+
+static void waiter_task_over(al_end_wait *end)
+{
+    waiter_end((waiter_op *)((char *)end - offsetof(waiter_op, end)), NULL, NULL);
 }
 
 static int l_waiter(lua_State *L) /* waiter() */
@@ -102,16 +111,23 @@ static int l_waiter(lua_State *L) /* waiter() */
     return 1;
 }
 
-static int l_wait(lua_State *L) /* waiter:wait() → what wake passes */
+/* waiter:wait(task?) → what wake passes; nothing when the task is over first */
+static int l_wait(lua_State *L)
 {
     waiter *w = luaL_checkudata(L, 1, WAITER_TYPE);
+    al_task *target = lua_isnoneornil(L, 2) ? NULL : al_task_to(L, 2);
     al_task *task = al_task_check(L);
     waiter_op *op;
 
     luaL_argcheck(L, !w->waiting, 1, "another task waits on it");
+    luaL_argcheck(L, target != task, 2, "a task cannot wait for itself");
     op = al_mem_zero(sizeof *op);
     if (!op)
         return luaL_error(L, "not enough memory");
+    if (target && !al_end_wait_begin(&op->end, target, waiter_task_over)) {
+        free(op);
+        return 0;
+    }
     op->owner = w;
     w->waiting = op;
     return al_op_wait(L, task, &op->op, waiter_cancel);
@@ -144,6 +160,12 @@ static int l_task_cancel(lua_State *L) /* task:cancel() */
     return 0;
 }
 
+static int l_task_over(lua_State *L) /* task:over() → however it ended */
+{
+    lua_pushboolean(L, al_task_over(al_task_to(L, 1)));
+    return 1;
+}
+
 static int l_current(lua_State *L) /* current() → task or nil */
 {
     al_task_push_current(L);
@@ -152,9 +174,9 @@ static int l_current(lua_State *L) /* current() → task or nil */
 
 static const luaL_Reg waiter_methods[] = { { "wait", l_wait }, { "wake", l_wake }, { NULL, NULL } };
 
-static const luaL_Reg task_methods[] = { { "wait", al_task_wait },
-                                         { "cancel", l_task_cancel },
-                                         { NULL, NULL } };
+static const luaL_Reg task_methods[] = {
+    { "wait", al_task_wait }, { "cancel", l_task_cancel }, { "over", l_task_over }, { NULL, NULL }
+};
 
 static const luaL_Reg functions[] = { { "spawn", l_spawn },
                                       { "sleep", l_sleep },

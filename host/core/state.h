@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 typedef struct al_posted al_posted;
-typedef struct al_waiting al_waiting;
 
 struct al_host {
     lua_State *L;    /* NULL once it was closed */
@@ -42,8 +41,7 @@ struct al_host {
 void al_task_init(al_host *host);    /* its handles on the loop */
 void al_task_open_lua(lua_State *L); /* may raise */
 void al_task_cancel_all(al_host *host);
-void al_task_end(al_host *host); /* closes its handles */
-bool al_task_over(const al_task *task);
+void al_task_end(al_host *host);        /* closes its handles */
 void al_task_stop_after(al_task *task); /* uv_stop when it is over */
 /* fn(data) is called when the task is over, outside of Lua; one a task. */
 void al_task_watch(al_task *task, void (*fn)(void *data), void *data);

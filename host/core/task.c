@@ -54,22 +54,21 @@ struct al_task {
     void *over_data;
     bool stops_loop;      /* uv_stop when it is over */
     bool heard;           /* somebody has waited for it */
-    al_waiting *waiters;  /* for its end */
+    al_end_wait *waiters; /* for its end */
     al_task *prev, *next; /* all that are not over */
     al_task *next_ready, *next_late;
 };
 
-struct al_waiting { /* one of the ends that an end_op waits for */
+typedef struct end_node { /* one of the ends that an end_op waits for */
+    al_end_wait wait;
     struct end_op *owner;
-    al_task *target;
-    al_waiting *next; /* of the same target */
-};
+} end_node;
 
 typedef struct end_op { /* a task waiting for the first end among others */
     al_op op;
     al_push push; /* with the target that ended */
     int count;
-    al_waiting nodes[];
+    end_node nodes[];
 } end_op;
 
 static void drain(uv_idle_t *handle);
@@ -160,23 +159,50 @@ int al_task_outcome(lua_State *L, al_task *t, int *nresults)
     return !t->failed;
 }
 
-/* Takes the nodes of an operation off their targets. */
-static void end_op_unlink(end_op *e)
+bool al_end_wait_begin(al_end_wait *w, al_task *target, void (*over)(al_end_wait *w))
 {
-    for (int i = 0; i < e->count; i++) {
-        al_waiting *w = &e->nodes[i], **at = &w->target->waiters;
-        while (*at && *at != w)
-            at = &(*at)->next;
-        if (*at)
-            *at = w->next;
-    }
+    al_end_wait **at = &target->waiters;
+
+    if (target->state == TASK_OVER)
+        return false;
+    while (*at)
+        at = &(*at)->next;
+    *at = w;
+    w->target = target;
+    w->over = over;
+    w->next = NULL;
+    return true;
+}
+
+void al_end_wait_stop(al_end_wait *w)
+{
+    al_end_wait **at = &w->target->waiters;
+
+    while (*at && *at != w)
+        at = &(*at)->next;
+    if (*at)
+        *at = w->next;
+}
+
+/* Ends the operation with the target that ended, or NULL when it was cancelled. */
+static void end_op_end(end_op *e, al_task *ended)
+{
+    for (int i = 0; i < e->count; i++)
+        al_end_wait_stop(&e->nodes[i].wait);
+    al_op_done(&e->op, ended ? e->push : NULL, ended);
+    free(e);
+}
+
+static void end_op_over(al_end_wait *w)
+{
+    end_op_end(((end_node *)w)->owner, w->target); /* wait is the first member */
 }
 
 /* The task is over, with nvalues on top of its coroutine or with the fixed error why. */
 static void finish(al_task *t, bool failed, int nvalues, const char *why)
 {
     al_host *h = t->host;
-    al_waiting *w;
+    al_end_wait *w;
 
     t->failed = failed;
     t->nvalues = nvalues;
@@ -184,10 +210,8 @@ static void finish(al_task *t, bool failed, int nvalues, const char *why)
     t->quiet |= why && strcmp(why, CANCELLED) == 0;
     unlink_task(t);
     while ((w = t->waiters)) {
-        end_op *e = w->owner;
-        end_op_unlink(e);
-        al_op_done(&e->op, e->push, t);
-        free(e);
+        t->waiters = w->next;
+        w->over(w);
     }
     if (failed && !t->heard && !t->quiet)
         h->unheard = true;
@@ -532,11 +556,7 @@ void al_task_cancel(al_task *t)
 
 static void end_op_cancel(al_op *op)
 {
-    end_op *e = (end_op *)op; /* op is the first member */
-
-    end_op_unlink(e);
-    al_op_done(op, NULL, NULL);
-    free(e);
+    end_op_end((end_op *)op, NULL); /* op is the first member */
 }
 
 /* Waits for the first end of the count tasks from index on. */
@@ -549,13 +569,10 @@ static int wait_for_end(lua_State *L, int index, int count, al_push push)
         return luaL_error(L, "not enough memory");
     e->push = push;
     for (; e->count < count; e->count++) {
-        al_waiting *w = &e->nodes[e->count];
-        w->owner = e;
-        w->target = *(al_task **)lua_touserdata(L, index + e->count);
-        al_waiting **at = &w->target->waiters;
-        while (*at)
-            at = &(*at)->next;
-        *at = w;
+        end_node *node = &e->nodes[e->count];
+        al_task *target = *(al_task **)lua_touserdata(L, index + e->count);
+        node->owner = e;
+        al_end_wait_begin(&node->wait, target, end_op_over);
     }
     return al_op_wait(L, t, &e->op, end_op_cancel);
 }

@@ -53,11 +53,25 @@ void al_op_done(al_op *op, al_push push, void *arg);
 al_task *al_task_spawn(lua_State *L, int nargs);
 void al_task_cancel(al_task *task);     /* no-op on one that is over. Never raises, never resumes */
 int al_task_count(const al_host *host); /* those that are not over */
+bool al_task_over(const al_task *task); /* however it ended */
 /* Functions Lua may call. (task) → true and its results, or nil and its error; once it is over. */
 int al_task_wait(lua_State *L);
 int al_task_wait_any(lua_State *L);           /* (task…) → the first that is over */
 al_task *al_task_to(lua_State *L, int index); /* luaL_checkudata */
 void al_task_push_current(lua_State *L);      /* the running task, or nil */
+
+/* Hears of the end of a task, however it comes, memory or not. The memory is the caller's, who
+ * keeps it and the target until over was called, from outside of Lua, or al_end_wait_stop. */
+typedef struct al_end_wait {
+    void (*over)(struct al_end_wait *w);
+    al_task *target;
+    struct al_end_wait *next; /* of the same target */
+} al_end_wait;
+
+/* false when it is over already: then it is not called. */
+bool al_end_wait_begin(al_end_wait *w, al_task *target, void (*over)(al_end_wait *w));
+void al_end_wait_stop(al_end_wait *w); /* no-op once it was called */
+
 /* A function Lua may call: (fn), what gets the text of errors that nobody waited for, or nil. */
 int al_task_on_error(lua_State *L);
 /* Once the task is over: 1 and its results, or 0 and its error, on L; -1 while it runs. Raises only

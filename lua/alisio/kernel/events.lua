@@ -33,34 +33,22 @@ end
 local Bus = {}
 Bus.__index = Bus
 
---- Answers those whose events will not be stored any more.
-local function abandon(items)
-  for i = #items, 1, -1 do
-    if items[i].done then
-      items[i].done:close()
-    end
-    items[i] = nil
-  end
-end
-
 --- Makes the bus of a session.
 ---@param store alisio.Store
 ---@param session string
 ---@param run string?
 ---@return alisio.Bus
 function M.bus(store, session, run)
-  local self = setmetatable({
-    store = store, session = session, run = run, listeners = {}, queue = {}, batch = {}, pending = {}, sent = {},
+  return setmetatable({
+    store = store, session = session, run = run, listeners = {}, queue = {}, pending = {}, sent = {},
     last_sent = -math.huge,
   }, Bus)
-  self.pump_end = setmetatable({}, { __close = function(_, err)
-    self.pump_task = nil
-    if err then -- memory, or a cancel from outside: nobody may be left waiting
-      abandon(self.batch)
-      abandon(self.queue)
-    end
-  end })
-  return self
+end
+
+--- Whether a task still works. Its end is looked at from outside: one that runs out of memory may end
+--- before its first line, or fail to say that it ends.
+local function works(worker)
+  return worker and not worker:over()
 end
 
 --- Listens. fn is called with each event, in the bus's own task: it may wait, but not for something
@@ -138,7 +126,6 @@ local function tick(self)
       self.last_sent = clock.monotonic()
     end
   end
-  self.ticking = false
 end
 
 --- Whether an event without seq may go out now; a delta waits until it may.
@@ -192,11 +179,9 @@ local function keep(self, batch)
 end
 
 local function pump(self)
-  self.pump_task = task.current()
-  local _ <close> = self.pump_end
   while #self.queue > 0 do
     local batch = self.queue
-    self.queue, self.batch = {}, batch
+    self.queue = {}
     local ok, err = pcall(keep, self, batch) -- when it raises, who waits is answered all the same
     for _, item in ipairs(batch) do
       if item.body and not ok then
@@ -213,10 +198,11 @@ local function pump(self)
 end
 
 function Bus:enqueue(item)
-  self.queue[#self.queue + 1] = item
-  if not self.pump_task then
+  if not works(self.pump_task) then
+    self.queue = {} -- left by a pump that ended early: who waited for these was told that they are not stored
     self.pump_task = task.spawn(pump, self)
   end
+  self.queue[#self.queue + 1] = item
 end
 
 --- Lets out what waits for its turn.
@@ -252,22 +238,22 @@ function Bus:emit(type_name, fields)
   end
   if kind.ephemeral then
     defer(self, make_event(self, type_name, fields))
-    if not self.ticking then
-      task.spawn(tick, self)
-      self.ticking = true
+    if not works(self.ticker) then
+      self.ticker = task.spawn(tick, self)
     end
     return true
   end
   local item = self:durable(type_name, fields)
   self:release() -- what was said before goes out before
-  if task.current() == self.pump_task then
+  local current = task.current()
+  if not current or current == self.pump_task then
     self:enqueue(item)
     return true
   end
   local done = task.channel(1)
   item.done = done
   self:enqueue(item)
-  local outcome = done:receive()
+  local outcome = done:receive(self.pump_task) or item.outcome
   if not outcome then
     return nil, "the event was not stored", "internal"
   end
@@ -278,7 +264,7 @@ end
 ---@async
 function Bus:flush()
   self:release()
-  while self.pump_task do
+  while works(self.pump_task) do
     task.sleep(5)
   end
 end

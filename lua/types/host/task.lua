@@ -5,8 +5,9 @@
 local Waiter = {}
 
 ---@async
----@return any ... what wake passes
-function Waiter:wait() end
+---@param from std.Task?
+---@return any ... what wake passes; nothing when `from` is over first
+function Waiter:wait(from) end
 
 ---@param ... any
 ---@return boolean woken  false: no task was waiting

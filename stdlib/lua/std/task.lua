@@ -9,6 +9,7 @@ local M = {}
 ---@class std.Task
 ---@field wait fun(self: std.Task): true?, ...  true and its results; or nil and its error
 ---@field cancel fun(self: std.Task)            its waits raise "cancelled"; no-op once it is over
+---@field over fun(self: std.Task): boolean     whether it has ended; a task can end before its first line runs
 
 --- Starts fn(...) as a task of its own. An error that no one waits for is reported once.
 ---@param fn function
@@ -275,8 +276,9 @@ end
 
 --- Receives the oldest value; waits for one while the channel is empty and open.
 ---@async
----@return any value  nil once the channel is closed and empty
-function Channel:receive()
+---@param from? std.Task  who will send: nobody waits for it once it is over
+---@return any value  nil once the channel is empty, and closed or `from` over
+function Channel:receive(from)
   if self.first > self.last then
     local value = take_from_sender(self)
     if value ~= nil or self.closed then
@@ -284,7 +286,7 @@ function Channel:receive()
     end
     local waiter = host.waiter()
     table.insert(self.receivers, waiter)
-    return waiter:wait()
+    return waiter:wait(from)
   end
   local value = self.values[self.first]
   self.values[self.first] = nil

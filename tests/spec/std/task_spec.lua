@@ -552,6 +552,40 @@ describe("std.task", function()
       assert.equal("here", ch:receive())
     end)
 
+    it("ends a wait for a value with the task that would send it, however that ends", function()
+      for _, sender in ipairs { function() end, function() error "no" end, function() task.sleep(60000) end } do
+        local ch = task.channel()
+        local from = task.spawn(sender)
+        local receiver = task.spawn(ch.receive, ch, from)
+        task.sleep(0)
+        from:cancel()
+        assert.are.same({ true }, { receiver:wait() })
+        assert.is_true(from:over())
+        assert.is_false(ch:try_send "nobody waits any more")
+        assert.is_nil(ch:receive(from))
+        from:wait()
+      end
+    end)
+
+    it("gives the value that is sent before the task that would send it ends #oom", function()
+      local ch = task.channel(1)
+      local from = task.spawn(function()
+        ch:send "last words"
+      end)
+      assert.is_false(from:over())
+      assert.equal("last words", ch:receive(from))
+      local receiver = task.spawn(ch.receive, ch, from)
+      receiver:cancel() -- its wait is forgotten, also by the task
+      from:wait()
+    end)
+
+    it("does not let a task wait for a value of its own", function()
+      local ch = task.channel()
+      assert.has_error(function()
+        ch:receive(task.current())
+      end)
+    end)
+
     it("gives no value to a receiver that was cancelled", function()
       local ch = task.channel()
       cancelled_task(ch.receive, ch):wait()

@@ -5,6 +5,7 @@ local task = require "std.task"
 local events = require "alisio.kernel.events"
 local event_types = require "alisio.kernel.event_types"
 local store_module = require "alisio.kernel.store"
+local without_memory = require "spec.without_memory"
 
 --- Wrong in one call after the other until `left` is used up.
 local function failing(store, left)
@@ -78,6 +79,32 @@ describe("bus", function()
       return first:wait()
     end) })
     assert.equal("number", type(log "three"))
+  end)
+
+  it("leaves nobody waiting when memory ends, wherever it does, and goes on with the next event", function()
+    without_memory(function()
+      log "one"
+    end, function(n)
+      assert.equal("number", type(log "two"), "after allocation " .. n)
+    end)
+  end)
+
+  it("lets out what has no seq after memory ended, wherever it did", function()
+    local said
+    without_memory(function()
+      bus:emit("tool_progress", { callId = "c", text = "x" })
+    end, function(n)
+      said = "progress " .. n
+      bus.sent, bus.last_sent = {}, -math.huge -- as if the second were over
+      bus:emit("tool_progress", { callId = "c", text = said })
+      for _ = 1, 200 do
+        if heard[#heard] and heard[#heard].text == said then
+          return
+        end
+        task.sleep(1)
+      end
+      error("nothing went out after allocation " .. n)
+    end)
   end)
 
   it("keeps the order of seq across tasks and for every listener", function()
