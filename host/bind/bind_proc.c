@@ -218,6 +218,22 @@ static int l_close_stdin(lua_State *L)
     return 0;
 }
 
+/* p:feed(bytes) -> true: all of the input; written and ended while others wait. That nobody reads
+ * it to its end is no news. */
+static int l_feed(lua_State *L)
+{
+    size_t len;
+    handle *h = check_handle(L);
+    const char *bytes = luaL_checklstring(L, 2, &len);
+    al_err err = { 0 };
+
+    if (al_proc_write(h->p, bytes, len, NULL, NULL, &err) != AL_OK)
+        return al_fail(L, &err);
+    al_proc_close_stdin(h->p);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 static int l_stop(lua_State *L) /* never waits */
 {
     al_proc_stop(check_handle(L)->p);
@@ -374,9 +390,13 @@ static int l_environ(lua_State *L) /* environ() -> { NAME = value } */
 
 int luaopen_host_proc(lua_State *L)
 {
-    static const luaL_Reg methods[] = { { "read", l_read }, { "write", l_write },
-                                        { "wait", l_wait }, { "close_stdin", l_close_stdin },
-                                        { "stop", l_stop }, { "pid", l_pid },
+    static const luaL_Reg methods[] = { { "read", l_read },
+                                        { "write", l_write },
+                                        { "feed", l_feed },
+                                        { "wait", l_wait },
+                                        { "close_stdin", l_close_stdin },
+                                        { "stop", l_stop },
+                                        { "pid", l_pid },
                                         { NULL, NULL } };
     static const luaL_Reg metas[] = { { "__gc", l_gc }, { NULL, NULL } };
     static const luaL_Reg module[] = { { "environ", l_environ },

@@ -26,6 +26,13 @@ function Process:wait() end
 
 function Process:close_stdin() end
 
+--- All of the input: it is written, then ended, without anybody waiting for it.
+---@param bytes string
+---@return boolean? ok
+---@return string? err
+---@return string? id
+function Process:feed(bytes) end
+
 function Process:stop() end
 
 ---@return integer? pid

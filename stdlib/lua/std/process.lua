@@ -3,7 +3,6 @@
 --- when this process dies.
 local raw = require "host.proc"
 local signal = require "host.signal"
-local task = require "std.task"
 
 local M = {}
 
@@ -193,13 +192,6 @@ function Kept:result()
   return head .. tail, #head, self.total - #head - #tail
 end
 
-local function feed(child, bytes)
-  return task.spawn(function()
-    child:write(bytes) -- a program need not read its input
-    child:close_stdin()
-  end)
-end
-
 ---@class std.process.RunOptions : std.process.Options
 ---@field stdin? string            its input; empty without it
 ---@field maxOutputBytes? integer  of each stream: its first and last half are kept; 1 MiB without it
@@ -225,12 +217,13 @@ function M.run(opts)
   local child <close> = setmetatable({ handle = handle }, Child)
   local max = opts.maxOutputBytes or DEFAULT_OUTPUT
   local kept = { stdout = new_kept(max), stderr = new_kept(max) }
-  local writer = opts.stdin and feed(child, opts.stdin)
-  local _ <close> = setmetatable({}, { __close = function()
-    if writer then
-      writer:cancel()
+  if opts.stdin then
+    local ok
+    ok, err, id, fields = handle:feed(opts.stdin)
+    if not ok then
+      return nil, err, id, fields
     end
-  end })
+  end
   for stream, chunk in Child.read, child do
     kept[stream]:add(chunk)
     if opts.on_output then

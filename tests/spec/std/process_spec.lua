@@ -2,6 +2,7 @@ local clock = require "std.clock"
 local fs = require "std.fs"
 local process = require "std.process"
 local task = require "std.task"
+local without_memory = require "spec.without_memory"
 
 local function sh(script, more)
   local opts = { argv = { "sh", "-c", script } }
@@ -81,6 +82,17 @@ describe("std.process run", function()
     local text = ("0123456789abcdef"):rep(100000)
     local r = assert(process.run { argv = { "cat" }, stdin = text, maxOutputBytes = #text })
     assert.is_true(r.stdout == text)
+  end)
+
+  it("ends the input also when memory ends", function()
+    local r
+    without_memory(function()
+      r = nil
+      r = process.run { argv = { "cat" }, stdin = "all", timeoutMs = 1500 }
+    end, function(n)
+      assert.is_false(r ~= nil and r.timedOut, "cat waits for its end after allocation " .. n)
+    end)
+    assert.equal("all", r.stdout)
   end)
 
   it("lets a program leave its input unread", function()
