@@ -2,6 +2,9 @@
 #include "alisio.h"
 #include "core/mem.h"
 #include "unit.h"
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static char state_dir[64], cwd[64];
@@ -105,12 +108,58 @@ static void a_host_stays_usable_without_memory(void **state)
     assert_int_equal(alisio_destroy(host, NULL, NULL), ALISIO_OK);
 }
 
+static void assert_no_lock_is_held(void)
+{
+    char pattern[80];
+    glob_t found;
+
+    snprintf(pattern, sizeof pattern, "%s/locks/*", state_dir);
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        int fd = open(found.gl_pathv[i], O_RDWR | O_CLOEXEC);
+        assert_true(fd >= 0);
+        assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+        close(fd);
+        unlink(found.gl_pathv[i]);
+    }
+    globfree(&found);
+}
+
+static void a_session_closes_although_memory_ended(void **state)
+{
+    alisio_host *host = NULL;
+    uint64_t session;
+    bool hit = true;
+    (void)state;
+
+    assert_int_equal(create(&host), ALISIO_OK);
+    for (unsigned long n = 1; hit; n++) {
+        int rc = ALISIO_OK;
+        assert_int_equal(alisio_session_open(host, cwd, NULL, 0, &session), ALISIO_OK);
+        al_mem_fail(true, n);
+        alisio_session_close(host, session);
+        for (int i = 0; i < 3; i++)
+            alisio_run(host, 0);
+        hit = al_mem_fail(true, 0);
+        for (int i = 0; i < 50 && rc != ALISIO_ENOTFOUND; i++) {
+            rc = alisio_session_close(host, session);
+            alisio_run(host, 20);
+        }
+        assert_int_equal(rc, ALISIO_ENOTFOUND);
+        assert_no_lock_is_held();
+    }
+    assert_int_equal(alisio_destroy(host, NULL, NULL), ALISIO_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_host_that_cannot_be_made_leaves_nothing, make_folders,
                                         remove_folders),
         cmocka_unit_test_setup_teardown(a_host_stays_usable_without_memory, make_folders,
+                                        remove_folders),
+        cmocka_unit_test_setup_teardown(a_session_closes_although_memory_ended, make_folders,
                                         remove_folders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ local OTHER = 7
 local levels = { error = 1, warn = 2, info = 3, debug = 4 }
 
 local runtime
--- number → { number, session, closing?, locked = why?, turn = the last one, or false }
+-- number → { number, session, closing = a task?, locked = why?, turn = the last one, or false }
 -- A turn is { number, entry, task, questions by requestId, began = ms?, cancelled?, ended? }.
 local sessions = {}
 local questions = {} -- number → { number, options, answers = channel, answered? }
@@ -217,6 +217,11 @@ local function run_turn(turn, text)
   end
 end
 
+-- A closing that ended early, for want of memory, has closed nothing: it can be asked for again.
+local function closes(entry)
+  return entry.closing and not entry.closing:over()
+end
+
 --- Starts a turn.
 ---@param text string
 ---@param number integer of the session
@@ -226,7 +231,7 @@ end
 ---@return string? id
 function M.prompt(text, number, turn_number)
   local entry = sessions[number]
-  if not entry or entry.closing then
+  if not entry or closes(entry) then
     return nil, "there is no such session", "not_found"
   elseif entry.locked then
     return nil, entry.locked, "session_locked"
@@ -262,6 +267,18 @@ function M.cancel(number)
   return nil, "there is no such turn, or it has ended", "not_found"
 end
 
+local function close(number, entry)
+  local turn = entry.turn
+  if turn and not turn.ended then
+    cancel(turn)
+    turn.task:wait()
+  end
+  sessions[number] = nil
+  if entry.session then
+    entry.session:close()
+  end
+end
+
 --- Closes a session, after its turn, which is cancelled.
 ---@param number integer
 ---@return true? ok
@@ -269,21 +286,10 @@ end
 ---@return string? id
 function M.close(number)
   local entry = sessions[number]
-  if not entry or entry.closing then
+  if not entry or closes(entry) then
     return nil, "there is no such session", "not_found"
   end
-  entry.closing = true
-  task.spawn(function()
-    local turn = entry.turn
-    if turn and not turn.ended then
-      cancel(turn)
-      turn.task:wait()
-    end
-    sessions[number] = nil
-    if entry.session then
-      entry.session:close()
-    end
-  end)
+  entry.closing = task.spawn(close, number, entry)
   return true
 end
 
