@@ -192,17 +192,24 @@ function M.run(run)
   if not begun and not run.unstored then
     error(why, 0)
   end
+  local watcher
+  -- Should the caller be cancelled, or memory end, the run ends first, and its end is stored.
+  local _ <close> = setmetatable({}, { __close = function(_, err)
+    if watcher then
+      watcher:cancel()
+    end
+    if run.task then
+      run.task:cancel()
+    end
+    local cancelled = not err or err == "cancelled"
+    run.error = cancelled and run.error or run.error or { code = "internal", message = tostring(err) }
+    finish(run, cancelled and "cancelled" or "failed")
+  end })
   run.task = task.spawn(turns, run)
-  local watcher = task.spawn(watch, run)
+  watcher = task.spawn(watch, run)
   if run.stopped then
     run.task:cancel()
   end
-  -- Should the caller be cancelled, the run ends first, and its end is stored.
-  local _ <close> = setmetatable({}, { __close = function()
-    watcher:cancel()
-    run.task:cancel()
-    finish(run, "cancelled")
-  end })
   local ok, status, limit = run.task:wait()
   if run.unstored then
     run.error = run.unstored
