@@ -74,6 +74,52 @@ int al_utf8_fold(al_buf *out, const char *text, size_t len)
     return rc;
 }
 
+unsigned al_utf8_class(uint32_t cp)
+{
+    switch (utf8proc_category((utf8proc_int32_t)cp)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LT: return AL_UTF8_LETTER | AL_UTF8_UPPER;
+    case UTF8PROC_CATEGORY_LL: return AL_UTF8_LETTER | AL_UTF8_LOWER;
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME: return AL_UTF8_LETTER;
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_NO: return AL_UTF8_NUMBER;
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP: return AL_UTF8_SPACE;
+    case UTF8PROC_CATEGORY_PC:
+    case UTF8PROC_CATEGORY_PD:
+    case UTF8PROC_CATEGORY_PS:
+    case UTF8PROC_CATEGORY_PE:
+    case UTF8PROC_CATEGORY_PI:
+    case UTF8PROC_CATEGORY_PF:
+    case UTF8PROC_CATEGORY_PO:
+    case UTF8PROC_CATEGORY_SM:
+    case UTF8PROC_CATEGORY_SC:
+    case UTF8PROC_CATEGORY_SK:
+    case UTF8PROC_CATEGORY_SO: return AL_UTF8_PUNCT;
+    default: return (cp >= '\t' && cp <= '\r') || cp == 0x85 ? AL_UTF8_SPACE : 0;
+    }
+}
+
+uint32_t al_utf8_lower(uint32_t cp)
+{
+    if (cp < 0x80)
+        return cp >= 'A' && cp <= 'Z' ? cp | 0x20 : cp;
+    return (uint32_t)utf8proc_tolower((utf8proc_int32_t)cp);
+}
+
+uint32_t al_utf8_upper(uint32_t cp)
+{
+    if (cp < 0x80)
+        return cp >= 'a' && cp <= 'z' ? cp & ~UINT32_C(0x20) : cp;
+    return (uint32_t)utf8proc_toupper((utf8proc_int32_t)cp);
+}
+
 int al_utf8_width(uint32_t cp)
 {
     if (cp < 0x20 || (cp >= 0x7F && cp < 0xA0))

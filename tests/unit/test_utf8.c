@@ -135,6 +135,29 @@ static void widths(void **state)
     assert_int_equal(al_utf8_width(0x9B), -1);
 }
 
+static void classes(void **state)
+{
+    (void)state;
+    assert_int_equal(al_utf8_class('Q'), AL_UTF8_LETTER | AL_UTF8_UPPER);
+    assert_int_equal(al_utf8_class(0xF1), AL_UTF8_LETTER | AL_UTF8_LOWER);
+    assert_int_equal(al_utf8_class(0x4E2D), AL_UTF8_LETTER);
+    assert_int_equal(al_utf8_class(0x301), AL_UTF8_LETTER);
+    assert_int_equal(al_utf8_class('7'), AL_UTF8_NUMBER);
+    assert_int_equal(al_utf8_class('\t'), AL_UTF8_SPACE);
+    assert_int_equal(al_utf8_class(0xA0), AL_UTF8_SPACE);
+    assert_int_equal(al_utf8_class(0x20AC), AL_UTF8_PUNCT);
+    assert_int_equal(al_utf8_class('_'), AL_UTF8_PUNCT);
+    assert_int_equal(al_utf8_class(0), 0);
+    assert_int_equal(al_utf8_class(0x110000), 0);
+    assert_int_equal(al_utf8_lower('Z'), 'z');
+    assert_int_equal(al_utf8_lower('['), '[');
+    assert_int_equal(al_utf8_lower(0xD1), 0xF1);
+    assert_int_equal(al_utf8_lower(0x4E2D), 0x4E2D);
+    assert_int_equal(al_utf8_upper('z'), 'Z');
+    assert_int_equal(al_utf8_upper('{'), '{');
+    assert_int_equal(al_utf8_upper(0xF1), 0xD1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +169,7 @@ int main(void)
         cmocka_unit_test(fold),
         cmocka_unit_test(maps_refuse_bad_text_and_caps),
         cmocka_unit_test(widths),
+        cmocka_unit_test(classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
