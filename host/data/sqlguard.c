@@ -2,6 +2,7 @@
 #include "data/sqlguard.h"
 #include "base/clock.h"
 #include "data/dataset.h"
+#include "data/sqlfunctions.h"
 #include "data/vfs.h"
 #include <stdbool.h>
 #include <stdio.h>
@@ -97,13 +98,18 @@ static const char *const functions[] = {
     "lower",
     "ltrim",
     "max",
+    "median",
     "min",
     "mod",
+    "mode",
     "nth_value",
     "ntile",
     "nullif",
     "octet_length",
     "percent_rank",
+    "percentile",
+    "percentile_cont",
+    "percentile_disc",
     "pi",
     "pow",
     "power",
@@ -113,6 +119,7 @@ static const char *const functions[] = {
     "random",
     "randomblob",
     "rank",
+    "regexp",
     "replace",
     "round",
     "row_number",
@@ -126,6 +133,9 @@ static const char *const functions[] = {
     "sqlite_source_id",
     "sqlite_version",
     "sqrt",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
     "strftime",
     "string_agg",
     "substr",
@@ -146,6 +156,9 @@ static const char *const functions[] = {
     "unixepoch",
     "unlikely",
     "upper",
+    "var_pop",
+    "var_samp",
+    "variance",
     "zeroblob",
 };
 
@@ -425,7 +438,9 @@ static int open_db(al_guard *g, al_err *err)
         return failed(g, rc, NULL, err);
     set_config(g->db);
     set_limits(g->db);
-    rc = run(g, "PRAGMA query_only=1; PRAGMA cell_size_check=1; PRAGMA cache_size=-32768;");
+    rc = al_sqlfunctions_add(g->db);
+    if (rc == SQLITE_OK)
+        rc = run(g, "PRAGMA query_only=1; PRAGMA cell_size_check=1; PRAGMA cache_size=-32768;");
     if (rc == SQLITE_OK && g->vfs.tmp < 0)
         rc = run(g, "PRAGMA temp_store=memory");
     if (rc != SQLITE_OK)

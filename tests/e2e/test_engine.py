@@ -13,6 +13,7 @@ import shutil
 import signal
 import socket
 import sqlite3
+import statistics
 import struct
 import subprocess
 import tempfile
@@ -404,6 +405,85 @@ class Questions(EngineCase):
         self.assertIn("overflow", self.refused("query_failed", self.ask, "SELECT sum(x) FROM (SELECT "
                                                "9223372036854775807 AS x UNION ALL SELECT 1)")["message"])
         self.assertIn("no such column: nope", self.refused("query_failed", self.ask, "SELECT nope FROM data")["message"])
+
+    def test_statistics_as_python_has_them(self):
+        chance = random.Random(7)
+        for n in (1, 2, 3, 10, 101, 5000):
+            kind = chance.choice((lambda: chance.randint(-9, 9), lambda: chance.gauss(1e6, 3),
+                                  lambda: chance.uniform(-1e-3, 1e3), lambda: chance.randint(10**14, 10**14 + 50)))
+            values = [kind() for _ in range(n)]
+            cells = values + ["n/a"] * chance.randint(0, 3) + [""] * chance.randint(0, 3)
+            chance.shuffle(cells)
+            self.ingest("x,y\n" + "".join(f"{x},1\n" for x in cells))
+            row = self.ask("SELECT median(x), stddev_pop(x), var_pop(x), stddev(x), variance(x), mode(x) FILTER (WHERE "
+                           "typeof(x) <> 'text'), percentile(x, 0), percentile(x, 100) FROM data")["rows"][0]
+            want = [statistics.median(values), statistics.pstdev(values), statistics.pvariance(values)]
+            want += [statistics.stdev(values), statistics.variance(values)] if n > 1 else [None, None]
+            want += [min(statistics.multimode(values)), min(values), max(values)]
+            for got, right in zip(row, want, strict=True):
+                if right is None:
+                    self.assertIsNone(got)
+                else:
+                    self.assertTrue(math.isclose(got, right, rel_tol=1e-12), (n, got, right))
+            if n > 1:
+                deciles = self.ask("SELECT " + ",".join(f"percentile(x, {p})" for p in range(10, 100, 10)) + " FROM data")
+                for got, right in zip(deciles["rows"][0], statistics.quantiles(values, n=10, method="inclusive"), strict=True):
+                    self.assertTrue(math.isclose(got, right, rel_tol=1e-12), (n, got, right))
+
+    def test_statistics_of_windows(self):
+        chance = random.Random(8)
+        values = [chance.choice((None, chance.gauss(0, 1), chance.gauss(1e9, 1))) if i % 3 else 1.5 for i in range(400)]
+        self.ingest("i,x\n" + "".join(f"{i},{'' if x is None else repr(x)}\n" for i, x in enumerate(values)))
+        rows = self.ask("SELECT median(x) OVER w, var_pop(x) OVER w, mode(x) OVER w FROM data WINDOW w AS (ORDER BY i ROWS "
+                        "BETWEEN 6 PRECEDING AND 2 FOLLOWING)", maxRows=1000)["rows"]
+        for i, (median, variance, mode) in enumerate(rows):
+            frame = [x for x in values[max(0, i - 6):i + 3] if x is not None]
+            self.assertEqual(mode, min(statistics.multimode(frame)))
+            self.assertTrue(math.isclose(median, statistics.median(frame), rel_tol=1e-12), (i, median))
+            self.assertTrue(math.isclose(variance, statistics.pvariance(frame), rel_tol=1e-9, abs_tol=1e-6), (i, variance))
+
+    def test_regular_expressions_as_python_has_them(self):
+        chance = random.Random(9)
+
+        def pattern(depth=0):
+            kind = chance.randint(0, 9 if depth < 3 else 4)
+            if kind <= 2:
+                return chance.choice("abcñ")
+            if kind <= 4:
+                return chance.choice((".", "[ab]", "[^a]", "[b-ñ]", r"\d", r"\w", r"\s", r"\b", "^", "$"))
+            if kind <= 6:
+                return pattern(depth + 1) + pattern(depth + 1)
+            if kind == 7:
+                return f"({pattern(depth + 1)}|{pattern(depth + 1)})"
+            return f"(?:{pattern(depth + 1)})" + chance.choice(("*", "+", "?", "{2}", "{1,3}", "{2,}"))
+
+        texts = ["".join(chance.choice("abcñ1 -") for _ in range(chance.randint(0, 9))) for _ in range(60)]
+        self.ingest("i,x\n" + "".join(f'{i},"{x}"\n' for i, x in enumerate(texts)))
+        for _ in range(300):
+            p = pattern()
+            found = {row[0] for row in self.ask("SELECT i FROM data WHERE coalesce(x, '') REGEXP '" + p + "'")["rows"]}
+            # $ in front of a last line feed does not come up: there is none
+            self.assertEqual(found, {i for i, x in enumerate(texts) if re.search(p, x)}, p)
+
+    def test_regular_expressions_have_bounds(self):
+        """What takes others for ever is answered; what is merely too much ends like any statement."""
+        for p in ("^(a+)+$", "(.*)*(.*)*(.*)*z", "(a|b)*a(a|b){20}z"):
+            self.assertEqual(self.ask(f"SELECT printf('%.*c!', 30000, 'a') REGEXP '{p}'")["rows"], [[0]])
+        for p in ("((a{100}){100}){100}", "(" * 200 + ")" * 200, "a" * 5000, "(a", r"(a)\1"):
+            error = self.refused("query_failed", self.ask, f"SELECT 'a' REGEXP '{p}'")
+            self.assertIn("regular expression", error["message"])
+        self.refused("query_timeout", self.ask, "SELECT printf('%.*c', 50000000, 'a') REGEXP '(a?){500}a{500}b'", timeoutMs=300)
+        self.assertLess(peak(self.engine), MEMORY)
+        self.assertEqual(self.engine.process.wait(5), 1)
+        self.engine = self.start()
+        self.assertEqual(self.ask("SELECT 1")["rows"], [[1]])
+
+    def test_functions_that_collect_end_with_the_memory(self):
+        many = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT {} FROM c"
+        self.refused("query_failed", self.ask, many.format("mode(printf('%0900d', x))"), timeoutMs=60000)
+        self.assertLess(peak(self.engine), MEMORY)
+        self.assertEqual(self.ask("SELECT median(id) FROM data")["rows"], [[2.5]])
+        self.refused("query_timeout", self.ask, many.format("stddev(x)"), timeoutMs=200)
 
     def test_no_way_out(self):
         for sql in ("SELECT load_extension('x')", 'SELECT "load_extension"(\'x\')', "SELECT `load_extension`('x','y')",

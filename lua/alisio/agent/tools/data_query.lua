@@ -6,7 +6,8 @@ local MAX_TEXT = 48 * 1024 -- of an answer that the model reads
 return {
   name = "data_query",
   description = "Runs one read-only SELECT (SQLite; WITH is fine) on a dataset. Quote column names with double "
-    .. "quotes. Bounded in rows and time; long cells are cut and end in ….",
+    .. "quotes. Beside SQLite's functions: median(x), percentile(x, 0..100), stddev(x), variance(x), mode(x), "
+    .. "x REGEXP 'pattern'. Bounded in rows and time; long cells are cut and end in ….",
   effect = "read",
   input = {
     datasetId = { "string", "id that data_inspect gave, ds_…" },
