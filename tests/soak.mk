@@ -1,6 +1,6 @@
 # Long runs of what `make test` does a few times.
-.PHONY: soak soak-fail soak-grow soak-kill
-soak: soak-kill soak-fail soak-grow ## kills KILLS=200 times, fails every write once, works for SOAK_SECONDS=600
+.PHONY: soak soak-fail soak-grow soak-kill soak-rounds
+soak: soak-kill soak-fail soak-rounds soak-grow ## kills KILLS=200 times, fails every write once, reads ROUNDS=1000 tables of each format, works for SOAK_SECONDS=600
 
 soak-kill: all
 	$(Q)B=$(B) KILLS=$(or $(KILLS),200) PYTHONPATH=tests/lib python3 tests/e2e/test_kill.py
@@ -10,3 +10,6 @@ soak-fail: all
 
 soak-grow: all
 	$(Q)B=$(B) SOAK_SECONDS=$(or $(SOAK_SECONDS),600) python3 tests/soak/soak.py
+
+soak-rounds: all
+	$(Q)B=$(B) ROUNDS=$(or $(ROUNDS),1000) PYTHONPATH=tests/lib python3 tests/e2e/test_rounds.py
