@@ -4,6 +4,7 @@ sqlite3 shell; what it says of columns is compared with what SQLite itself count
 import csv
 import io
 import json
+import math
 import os
 import random
 import re
