@@ -53,12 +53,14 @@ static const char *const reasons[] = {
     "maxRows",
     "missing",
     "name_clash",
+    "sheet",
     "special_file",
     "symlink",
     "syntax",
     "truncated",
     "unreadable",
     "utf8",
+    "view",
 };
 
 static void copy_cut(char *out, size_t size, const char *text)

@@ -2,7 +2,11 @@
 #include "data/answer.h"
 #include "base/hash.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define FRAME_BYTES   (256u * 1024)
+#define MAX_CUT_BYTES (4u * 1024 * 1024) /* of the list of cut cells */
 
 static const char ellipsis[] = "\xE2\x80\xA6";
 
@@ -94,4 +98,80 @@ bool al_answer_cell(al_json_out *o, sqlite3_stmt *stmt, int column, size_t max, 
         al_json_null(o);
         return false;
     }
+}
+
+/* ---- rows ---- */
+
+static int no_memory(al_err *err)
+{
+    return al_err_set(err, AL_ENOMEM, "internal", "rows", "not enough memory");
+}
+
+int al_answer_open(al_answer *a, al_link *link, size_t columns, size_t max_cell, al_err *err)
+{
+    *a = (al_answer){ .link = link, .columns = columns, .max_cell = max_cell };
+    al_json_out_init(&a->o, &a->json);
+    a->letters = calloc(columns + 1, 1);
+    return a->letters ? AL_OK : no_memory(err);
+}
+
+void al_answer_close(al_answer *a)
+{
+    al_buf_free(&a->json);
+    al_buf_free(&a->kinds);
+    al_buf_free(&a->cut);
+    free(a->letters);
+    a->letters = NULL;
+}
+
+int al_answer_flush(al_answer *a, al_err *err)
+{
+    al_buf frame;
+    int rc;
+
+    if (a->json.len == 0)
+        return AL_OK;
+    al_buf_init(&frame, 0);
+    al_buf_str(&frame, "{\"rows\":[");
+    al_buf_add(&frame, a->json.data, a->json.len);
+    al_buf_str(&frame, "],\"kinds\":[");
+    al_buf_add(&frame, a->kinds.data, a->kinds.len);
+    al_buf_str(&frame, "]}");
+    rc = al_link_send(a->link, AL_WIRE_ROWS, &frame, err);
+    a->sent_bytes += frame.len;
+    al_buf_free(&frame);
+    al_buf_clear(&a->json);
+    al_buf_clear(&a->kinds);
+    al_json_out_init(&a->o, &a->json);
+    return rc;
+}
+
+int al_answer_row(al_answer *a, sqlite3_stmt *stmt, al_err *err)
+{
+    al_json_begin_array(&a->o);
+    for (size_t i = 0; i < a->columns; i++)
+        if (al_answer_cell(&a->o, stmt, (int)i, a->max_cell, &a->letters[i]))
+            al_buf_printf(&a->cut, "%s[%llu,%zu]", a->cut.len ? "," : "",
+                          (unsigned long long)a->count, i);
+    al_json_end_array(&a->o);
+    if (a->kinds.len)
+        al_buf_char(&a->kinds, ',');
+    al_json_quote(&a->kinds, a->letters, a->columns);
+    a->count++;
+    if (a->json.failed || a->kinds.failed || a->cut.failed)
+        return no_memory(err);
+    return a->json.len >= FRAME_BYTES ? al_answer_flush(a, err) : AL_OK;
+}
+
+bool al_answer_is_full(const al_answer *a)
+{
+    return a->sent_bytes + a->json.len >= AL_ANSWER_MAX_BYTES || a->cut.len >= MAX_CUT_BYTES;
+}
+
+void al_answer_cut(const al_answer *a, al_json_out *o)
+{
+    al_json_begin_array(o);
+    if (a->cut.len)
+        al_json_raw(o, a->cut.data, a->cut.len);
+    al_json_end_array(o);
 }

@@ -7,6 +7,7 @@
 #include "data/ingest.h"
 #include "data/link.h"
 #include "data/query.h"
+#include "data/rows.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -170,6 +171,24 @@ static int query(struct request *r, al_buf *result, al_err *err)
     return rc == AL_OK ? al_query_run(r->fds[0], r->tmp, &o, r->link, result, err) : rc;
 }
 
+static int rows(struct request *r, al_buf *result, al_err *err)
+{
+    al_rows_options o = { .first = 1, .count = 100, .cell_bytes = 2048 };
+    int rc = need_fds(r, 1, err);
+
+    if (rc == AL_OK)
+        rc = get_text(r, "table", &o.table, NULL, err);
+    if (rc == AL_OK && has(r, "columns"))
+        al_json_get_raw(r->json, r->len, "columns", &o.columns, &o.columns_len);
+    if (rc == AL_OK)
+        rc = get_number(r->json, r->len, "first", 1, INT64_MAX, &o.first, err);
+    if (rc == AL_OK)
+        rc = get_number(r->json, r->len, "count", 0, UINT32_MAX, &o.count, err);
+    if (rc == AL_OK)
+        rc = get_number(r->json, r->len, "cellBytes", 16, AL_WIRE_MAX / 16, &o.cell_bytes, err);
+    return rc == AL_OK ? al_rows_run(r->fds[0], r->tmp, &o, r->link, result, err) : rc;
+}
+
 /* Says who is there; the host may ask to see whether the two fit. */
 static int hello(struct request *r, al_buf *result, al_err *err)
 {
@@ -185,7 +204,8 @@ static int dispatch(struct request *r, al_buf *result, al_err *err)
         const char *op;
         int (*serve)(struct request *, al_buf *, al_err *);
     } ops[] = {
-        { "hello", hello }, { "ingest", ingest }, { "describe", describe }, { "query", query }
+        { "hello", hello }, { "ingest", ingest }, { "describe", describe },
+        { "query", query }, { "rows", rows },
     };
     const char *op = NULL;
     int64_t version = 0;

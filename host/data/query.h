@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AL_QUERY_MAX_BYTES (64u * 1024 * 1024) /* of rows as JSON; what follows is cut off */
-
 typedef struct al_query_options {
     const char *sql;
     size_t len;
@@ -18,7 +16,7 @@ typedef struct al_query_options {
 /* Runs the statement on the dataset (fd, tmp: see al_guard_open), sends {"rows":[…],"kinds":[…]}
  * frames over the link (a letter a cell: i, r, t, b, n), and appends to result {"columns":[…],
  * "truncated":…,"elapsedMs":…,"cut":[[row,column],…]}, both counted from 0: the cells that were
- * cut. truncated: there are more rows than max_rows or AL_QUERY_MAX_BYTES allow. */
+ * cut. truncated: there are more rows than max_rows or AL_ANSWER_MAX_BYTES allow. */
 int al_query_run(int fd, int tmp, const al_query_options *o, al_link *link, al_buf *result,
                  al_err *err);
 

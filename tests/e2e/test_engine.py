@@ -464,6 +464,43 @@ class Questions(EngineCase):
         self.assertLess(peak(self.engine), MEMORY)
 
 
+class Pages(EngineCase):
+    """Rows by their number."""
+
+    def test_pages_are_what_statements_give(self):
+        chance = random.Random(3)
+        self.ingest("a,b,c\n" + "".join(f"{i},{chance.choice(('', 'x', 'ñ' * 40))},{chance.random()}\n" for i in range(7000)))
+        for _ in range(40):
+            first, count = chance.randint(1, 7200), chance.randint(0, 300)
+            columns = chance.choice((None, ["c"], ["b", "a", "b"]))
+            page = self.engine.rows(self.out, first=first, count=count, columns=columns, cellBytes=64)
+            same = self.engine.query(self.out, f"SELECT {','.join(columns or ['*'])} FROM data WHERE rowid >= {first} LIMIT {count}",
+                                     cellBytes=64, maxRows=1000)
+            for key in ("rows", "kinds", "columns", "cut"):
+                self.assertEqual(page[key], same[key])
+            self.assertEqual(page["numbers"], list(range(first, first + len(page["rows"]))))
+            self.assertEqual((page["total"], page["first"], page["truncated"]), (7000, first, False))
+
+    def test_large_pages_are_cut_and_say_so(self):
+        self.ingest("a\n" + f"{'x' * 900000}\n" * 100)
+        page = self.engine.rows(self.out, count=100, cellBytes=1 << 20)
+        self.assertTrue(page["truncated"])
+        self.assertEqual(len(page["rows"]), len(page["numbers"]))
+        self.assertGreater(len(page["rows"]), 60)
+        rest = self.engine.rows(self.out, first=len(page["rows"]) + 1, count=100, cellBytes=1 << 20)
+        self.assertEqual(len(page["rows"]) + len(rest["rows"]), 100)
+
+    def test_odd_requests(self):
+        self.ingest("a,b\n1,2\n")
+        for fields in ({"first": 0}, {"first": -1}, {"count": -1}, {"columns": []}, {"columns": "a"}, {"columns": [1]},
+                       {"columns": {"a": 1}}, {"columns": [["a"]]}, {"table": 7}, {"cellBytes": 1}):
+            self.refused("internal", self.engine.rows, self.out, **fields)
+        for columns in (["nope"], ['a" FROM data; --'], ["a"] * 3000, [""]):
+            self.refused("query_failed", self.engine.rows, self.out, columns=columns)
+        self.assertEqual(self.refused("not_found", self.engine.rows, self.out, table="_alisio_meta")["reason"], "sheet")
+        self.assertEqual(self.engine.rows(self.out)["rows"], [[1, 2]])
+
+
 class Process(EngineCase):
     """The process: hostile peers, cancels, kills, full disks, its own bounds."""
 

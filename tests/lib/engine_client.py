@@ -132,6 +132,13 @@ class Engine:
         finally:
             os.close(fd)
 
+    def rows(self, dataset, **fields):
+        fd = os.open(dataset, os.O_RDONLY)
+        try:
+            return self.call("rows", (fd,), **fields)
+        finally:
+            os.close(fd)
+
     def describe(self, dataset, **fields):
         fd = os.open(dataset, os.O_RDONLY)
         try:

@@ -352,6 +352,54 @@ function Data:query(id, sql, options)
   return answer
 end
 
+--- The table of a sheet, by its name or that of its table; of the first one without.
+local function table_of(record, sheet)
+  local sheets = record.description.sheets
+  if sheet == nil then
+    return sheets[1].table
+  end
+  for _, key in ipairs { "table", "name" } do
+    for _, s in ipairs(sheets) do
+      if s[key] == sheet then
+        return s.table
+      end
+    end
+  end
+  return nil, "there is no sheet " .. sheet .. " in this dataset", "not_found", { object = sheet, reason = "sheet" }
+end
+
+--- A page of a sheet by row number, in the same time wherever it is.
+---@async
+---@param id string
+---@param options? { sheet: string?, first: integer?, count: integer?, columns: string[]?, cellBytes: integer?, raw: boolean? }
+---   sheet: its name or table, the first when left out; first: from 1; count: 100 when left out, at
+---   most 1000; the others: see std.dataset
+---@return std.dataset.Page? page  without rows when first is behind the end
+---@return string? err
+---@return string? code
+---@return table? fields
+function Data:rows(id, options)
+  options = options or {}
+  local record, err, code, fields = record_of(self, id)
+  if not record then
+    return nil, err, code, fields
+  end
+  local name
+  name, err, code, fields = table_of(record, options.sheet)
+  if not name then
+    return nil, err, code, fields
+  end
+  local page
+  page, err, code, fields = self.engine:rows(self:file(id), {
+    table = name, first = options.first, count = math.min(options.count or 100, MAX_ROWS), columns = options.columns,
+    cellBytes = options.cellBytes, raw = options.raw,
+  })
+  if page then
+    touch(self, record)
+  end
+  return page, err, code, fields
+end
+
 --- A description as `alisio data inspect --json` gives it.
 ---@param described table
 ---@param locale string  language of the notes

@@ -2,7 +2,7 @@
 ---
 --- The engine is a program that is handed open files, limits itself, and answers; whatever a file
 --- does to it, this one goes on and says so ("engine_failed"). An ingestion has an engine of its own,
---- questions share at most two that are kept.
+--- questions share at most two that are kept, and pages of tables have one.
 local engine = require "host.engine"
 local fs = require "std.fs"
 local json = require "std.json"
@@ -11,9 +11,10 @@ local task = require "std.task"
 
 local M = {}
 
-local KEPT = 2
+local KEPT = 2                -- engines for questions
 local GRACE_MS = 150          -- an engine that has not stopped itself so long after its time is killed
 local DESCRIBE_MS = 10000
+local ROWS_MS = 15000         -- one page, on a disk that is busy
 local REPLY = { maxBytes = 16 << 20, maxDepth = 16 }
 
 -- What the engine says is checked before anything believes it.
@@ -76,6 +77,19 @@ local ANSWER = schema.compile {
     columns = { type = "array", items = { type = "string" } },
     truncated = { type = "boolean" },
     elapsedMs = { type = "number" },
+    cut = { type = "array", items = { type = "array", items = { type = "integer" }, minItems = 2, maxItems = 2 } },
+  },
+}
+
+local PAGE = schema.compile {
+  type = "object",
+  required = { "columns", "first", "total", "numbers", "truncated", "cut" },
+  properties = {
+    columns = { type = "array", items = { type = "string" } },
+    first = { type = "integer" },
+    total = { type = "integer", minimum = 0 },
+    numbers = { type = "array", items = { type = "integer", minimum = 1 } },
+    truncated = { type = "boolean" },
     cut = { type = "array", items = { type = "array", items = { type = "integer" }, minItems = 2, maxItems = 2 } },
   },
 }
@@ -143,35 +157,42 @@ Engine.__close = function(self)
   self:close()
 end
 
+-- Engines that are kept, at most so many at work at once.
+local function new_pool(size)
+  local slots = task.channel(size)
+  for _ = 1, size do
+    slots:try_send(true)
+  end
+  return { idle = {}, slots = slots }
+end
+
 --- Makes a client. Nothing is started before it is needed.
 ---@param options { tmp: string, program: string? }  tmp: folder for the engine's nameless temporary
 ---       files; program: another engine than the one that came with this program
 ---@return std.dataset.Engine
 function M.open_engine(options)
-  local slots = task.channel(KEPT)
-  for _ = 1, KEPT do
-    slots:try_send(true)
-  end
-  return setmetatable({ tmp = options.tmp, program = options.program, idle = {}, slots = slots }, Engine)
+  return setmetatable({
+    tmp = options.tmp, program = options.program, questions = new_pool(KEPT), pages = new_pool(1),
+  }, Engine)
 end
 
 -- Gives a kept engine back when the variable that holds the lease goes out of scope; one that is in
 -- the middle of something (its task was cancelled) is ended instead.
-local function lease(self)
-  self.slots:receive()
+local function lease(self, pool)
+  pool.slots:receive()
   local held = setmetatable({}, {
     __close = function(held)
       local e = held.engine
       if e and e:alive() and not e:busy() and not self.closed then
-        self.idle[#self.idle + 1] = e
+        pool.idle[#pool.idle + 1] = e
       elseif e then
         e:close()
       end
-      self.slots:try_send(true)
+      pool.slots:try_send(true)
     end,
   })
   repeat
-    held.engine = table.remove(self.idle)
+    held.engine = table.remove(pool.idle)
   until not held.engine or held.engine:alive()
   return held
 end
@@ -238,13 +259,13 @@ function Engine:ingest(request)
 end
 
 -- One request about a dataset, on a kept engine.
-local function ask(self, path, message, timeout, on_frame, raw)
+local function ask(self, pool, path, message, timeout, on_frame, raw)
   local input, err, id, fields = open_input(path)
   if not input then
     return nil, err, id, fields
   end
   local _ <close> = input ~= path and input or nil
-  local held <close> = lease(self)
+  local held <close> = lease(self, pool)
   if not held.engine then
     held.engine, err, id, fields = start(self)
     if not held.engine then
@@ -264,7 +285,7 @@ end
 ---@return table? fields
 function Engine:describe(path, options)
   local message = { op = "describe", sample = options and options.sample }
-  local result, err, id, fields = ask(self, path, message, DESCRIBE_MS, no_frames)
+  local result, err, id, fields = ask(self, self.questions, path, message, DESCRIBE_MS, no_frames)
   if not result then
     return nil, err, id, fields
   end
@@ -279,6 +300,50 @@ local function name_cells(rows, columns)
       row[columns[i]] = row[i]
     end
   end
+end
+
+-- Rows from frames as they come, max at most; raw ones stay text.
+local function collector(max, raw)
+  local got = { rows = {}, parts = {}, count = 0 }
+  function got.on_frame(kind, rows, n, columns)
+    if kind ~= "rows" then
+      return kind == "progress"
+    end
+    got.count = got.count + n
+    if got.count > max or (n > 0 and got.width and got.width ~= columns) then
+      return false, "more or other rows than were asked for"
+    end
+    got.width = n > 0 and columns or got.width
+    if raw then
+      got.parts[#got.parts + 1] = n > 0 and rows or nil
+    else
+      table.move(rows, 1, n, #got.rows + 1, got.rows)
+    end
+    return true
+  end
+  return got
+end
+
+-- The answer to a request that brought rows: the result with `rows` or `rowsJson` in it.
+local function with_rows(result, shape, got, raw)
+  local answer, err, id, fields = read_reply(result, shape)
+  if not answer then
+    return nil, err, id, fields
+  end
+  if got.width and got.width ~= #answer.columns then
+    return distrust "rows that do not fit their columns"
+  end
+  answer.cut = answer.cut or json.array()
+  if raw then
+    answer.rowsJson = "[" .. table.concat(got.parts, ",") .. "]"
+  else
+    for _, cell in ipairs(answer.cut) do
+      cell[1], cell[2] = cell[1] + 1, cell[2] + 1
+    end
+    name_cells(got.rows, answer.columns)
+    answer.rows = got.rows
+  end
+  return answer
 end
 
 --- Asks one SELECT. A row has its cells by number and by column name, and `n`, how many they are;
@@ -298,54 +363,63 @@ function Engine:query(path, sql, options)
   options = options or {}
   local max, timeout = options.maxRows or 200, options.timeoutMs or 5000
   local message = { op = "query", sql = sql, maxRows = max, timeoutMs = timeout, cellBytes = options.cellBytes or 2048 }
-  local rows, parts, count, width = {}, {}, 0, nil
-  local result, err, id, fields = ask(self, path, message, timeout + GRACE_MS, function(kind, got, n, columns)
-    if kind ~= "rows" then
-      return true
-    end
-    count = count + n
-    if count > max or (n > 0 and width and width ~= columns) then
-      return false, "more or other rows than were asked for"
-    end
-    width = n > 0 and columns or width
-    if options.raw then
-      parts[#parts + 1] = n > 0 and got or nil
-    else
-      table.move(got, 1, n, #rows + 1, rows)
-    end
-    return true
-  end, options.raw)
+  local got = collector(max, options.raw)
+  local result, err, id, fields = ask(self, self.questions, path, message, timeout + GRACE_MS, got.on_frame, options.raw)
   if not result then
     return nil, err, id, fields
   end
-  local answer
-  answer, err, id, fields = read_reply(result, ANSWER)
-  if not answer then
+  return with_rows(result, ANSWER, got, options.raw)
+end
+
+---@class std.dataset.Page
+---@field columns string[]
+---@field rows table[]?      cells by number and by column name, and `n`, as query gives them
+---@field rowsJson string?   with raw instead of rows
+---@field numbers integer[]  the row number in the sheet of each row
+---@field first integer
+---@field total integer      rows there are to page through
+---@field truncated boolean  fewer rows than were asked for, because together they are too large
+---@field cut integer[][]    row and column of each cell that was cut, from 1; with raw from 0
+
+--- A page of a sheet by row number, in the same time wherever it is.
+---@async
+---@param path string|table
+---@param options? { table: string?, first: integer?, count: integer?, columns: string[]?, cellBytes: integer?, raw: boolean? }
+---   table: the first sheet when left out; first: the number of the page's first row, from 1; count:
+---   100 when left out; columns: names, all when left out
+---@return std.dataset.Page? page  without rows when first is behind the end
+---@return string? err
+---@return string? id      not_found (of a sheet), query_failed (a column there is not), engine_failed, …
+---@return table? fields
+function Engine:rows(path, options)
+  options = options or {}
+  local count = options.count or 100
+  local message = {
+    op = "rows", table = options.table, first = options.first or 1, count = count,
+    columns = options.columns and json.array { table.unpack(options.columns) }, cellBytes = options.cellBytes or 2048,
+  }
+  local got = collector(count, options.raw)
+  local result, err, id, fields = ask(self, self.pages, path, message, ROWS_MS, got.on_frame, options.raw)
+  if not result then
     return nil, err, id, fields
   end
-  if width and width ~= #answer.columns then
-    return distrust "rows that do not fit their columns"
+  local page
+  page, err, id, fields = with_rows(result, PAGE, got, options.raw)
+  if page and #page.numbers ~= got.count then
+    return distrust "row numbers that do not fit the rows"
   end
-  answer.cut = answer.cut or json.array()
-  if options.raw then
-    answer.rowsJson = "[" .. table.concat(parts, ",") .. "]"
-  else
-    for _, cell in ipairs(answer.cut) do
-      cell[1], cell[2] = cell[1] + 1, cell[2] + 1
-    end
-    name_cells(rows, answer.columns)
-    answer.rows = rows
-  end
-  return answer
+  return page, err, id, fields
 end
 
 --- Ends the engines that are kept.
 function Engine:close()
   self.closed = true
-  for _, e in ipairs(self.idle) do
-    e:close()
+  for _, pool in ipairs { self.questions, self.pages } do
+    for _, e in ipairs(pool.idle) do
+      e:close()
+    end
+    pool.idle = {}
   end
-  self.idle = {}
 end
 
 return M

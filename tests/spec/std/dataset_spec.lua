@@ -164,7 +164,7 @@ describe("std.dataset", function()
         end
       end
       assert.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 }, task.all(fns))
-      assert.is_true(#client.idle <= 2)
+      assert.is_true(#client.questions.idle <= 2)
     end)
 
     it("goes on after a cancelled question", function()
@@ -178,9 +178,68 @@ describe("std.dataset", function()
     end)
   end)
 
+  describe("rows", function()
+    local function page(options)
+      return client:rows(dir .. "/s.sqlite", options)
+    end
+
+    it("gives a page by row number", function()
+      local p = assert(page { first = 2, count = 1 })
+      assert.same({ "region", "total" }, p.columns)
+      assert.same({ "Sur", 2, n = 2, region = "Sur", total = 2 }, p.rows[1])
+      assert.same({ 2 }, p.numbers)
+      assert.equal(2, p.first)
+      assert.equal(3, p.total)
+      assert.is_false(p.truncated)
+      assert.equal(3, #assert(page()).rows)
+    end)
+
+    it("gives what there is of it", function()
+      assert.same({ 3 }, assert(page { first = 3, count = 10 }).numbers)
+      assert.same({}, assert(page { first = 4 }).rows)
+      assert.same({}, assert(page { first = math.maxinteger, count = 1000 }).rows)
+      assert.same({}, assert(page { count = 0 }).rows)
+    end)
+
+    it("gives the columns that are asked for, as they are asked for", function()
+      local p = assert(page { columns = { "total", "region", "total" }, raw = true })
+      assert.equal('[[1.5,"Norte",1.5],[2,"Sur",2],["007","Sur","007"]]', p.rowsJson)
+      local none, err, id = page { columns = { "nope" } }
+      assert.is_nil(none)
+      assert.matches("nope", err)
+      assert.equal("query_failed", id)
+    end)
+
+    it("cuts cells and says which", function()
+      assert(fs.write(dir .. "/long.csv", "a,b\n1," .. ("ñ"):rep(50) .. "\n"))
+      assert(client:ingest { input = dir .. "/long.csv", output = dir .. "/long.sqlite", name = "long.csv" })
+      local p = assert(client:rows(dir .. "/long.sqlite", { cellBytes = 17 }))
+      assert.equal(("ñ"):rep(8) .. "…", p.rows[1].b)
+      assert.same({ { 1, 2 } }, p.cut)
+    end)
+
+    it("names a sheet that is not there", function()
+      assert.equal(3, assert(page { table = "data" }).total)
+      local none, _, id, fields = page { table = "s_other" }
+      assert.is_nil(none)
+      assert.equal("not_found", id)
+      assert.equal("sheet", fields.reason)
+    end)
+
+    it("has an engine of its own that stays", function()
+      local before = client.pages.idle[1]:pid()
+      assert(page())
+      assert.equal(before, client.pages.idle[1]:pid())
+      for _, e in ipairs(client.questions.idle) do
+        assert.not_equal(before, e:pid())
+      end
+    end)
+  end)
+
   it("survives memory running out #oom", function()
     local one <close> = dataset.open_engine { tmp = dir .. "/tmp" }
     assert(one:query(dir .. "/s.sqlite", "SELECT region, total FROM data"))
+    assert(one:rows(dir .. "/s.sqlite", { columns = { "total" } }))
   end)
 
   it("describes a dataset from the file alone", function()
@@ -213,6 +272,16 @@ describe("std.dataset", function()
     assert(fs.write(dir .. "/reply", string.pack("<I4B", #reply, 4) .. reply))
     return dataset.open_engine { tmp = dir .. "/tmp", program = file }
   end
+
+  it("believes no page that is none", function()
+    local whole = '{"columns":["a"],"first":1,"total":%s,"numbers":[%s],"truncated":false,"cut":[]}'
+    for _, case in ipairs { { "0", "1" }, { "-1", "" }, { "1", "0" } } do
+      local liar <close> = engine_that_says(whole:format(case[1], case[2]))
+      assert.equal("engine_failed", select(3, liar:rows(dir .. "/s.sqlite")))
+    end
+    local plain <close> = engine_that_says(whole:format("0", ""))
+    assert.same({}, assert(plain:rows(dir .. "/s.sqlite")).rows)
+  end)
 
   it("believes no description that is none", function()
     local sheet = '{"name":"data","table":"data","rows":%s,"columns":[%s],"sample":[]}'

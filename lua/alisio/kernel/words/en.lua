@@ -5,6 +5,7 @@ return {
   ["error.not_found.session"] = "There is no session {object}. `alisio sessions list` shows them.",
   ["error.not_found.dataset"] = "There is no dataset {object} in this session. Give the file's path, or the session with --session.",
   ["error.not_found.artifact"] = "There is no artifact {object} here. `alisio artifact list` shows them.",
+  ["error.not_found.sheet"] = "There is no sheet {object} in this dataset. `alisio data inspect` lists them.",
   ["error.not_found.model"] = {
     "There is no model profile {object}; the nearest is {nearest}. Profiles stand under `models` in config.json.",
     "There is no model profile {object}. Profiles stand under `models` in config.json; `offline` is always there.",

@@ -5,6 +5,7 @@ return {
   ["error.not_found.session"] = "No hay una sesión {object}. `alisio sessions list` las muestra.",
   ["error.not_found.dataset"] = "No hay un conjunto de datos {object} en esta sesión. Indique la ruta del archivo, o la sesión con --session.",
   ["error.not_found.artifact"] = "Aquí no hay un artefacto {object}. `alisio artifact list` los muestra.",
+  ["error.not_found.sheet"] = "No hay una hoja {object} en este conjunto de datos. `alisio data inspect` las enumera.",
   ["error.not_found.model"] = {
     "No hay un perfil de modelo {object}; el más parecido es {nearest}. Los perfiles están en `models`, en config.json.",
     "No hay un perfil de modelo {object}. Los perfiles están en `models`, en config.json; `offline` siempre está.",
