@@ -1,0 +1,36 @@
+/* Columns kept in memory between questions, for the tables asked last, within a budget: what was
+ * not used for longest goes first. One store an engine, used by aggregations and views. */
+#ifndef AL_DATA_STORE_H
+#define AL_DATA_STORE_H
+#include "base/err.h"
+#include "data/scan.h"
+#include "data/vector.h"
+#include "data/work.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#define AL_STORE_BUDGET (UINT64_C(256) << 20)
+
+typedef struct al_store al_store;
+typedef struct al_store_table al_store_table;
+
+int al_store_open(al_store **out, al_err *err);
+void al_store_close(al_store *s);
+/* Bytes of columns that may stay; at once and from now on. */
+void al_store_budget(al_store *s, uint64_t bytes);
+
+/* The table of the dataset at fd (see al_scan_open), found again when it is the same file; fd is
+ * duplicated. It and its vectors are the store's and live until the next al_store_get or
+ * al_store_budget. */
+int al_store_get(al_store *s, int fd, const char *table, al_store_table **out, al_err *err);
+const al_scan *al_store_scan(const al_store_table *t);
+
+/* Reads those of the n columns (any order) that are not there yet, in one pass. Vectors that others
+ * asked for go when the budget demands it; those asked for here do not, until al_store_get. */
+int al_store_need(al_store_table *t, const uint32_t *columns, size_t n, al_work *w, al_err *err);
+/* A column that was needed before. Not const: a rank may be added, see al_vector_rank. */
+al_vector *al_store_vector(al_store_table *t, uint32_t column);
+/* About how many bytes need would add; a guess from what the dataset says of its columns. */
+uint64_t al_store_cost(const al_store_table *t, const uint32_t *columns, size_t n);
+
+#endif

@@ -1,0 +1,1319 @@
+/* From cells to columns in memory, in two steps.
+ *
+ * The leaves of a table are cut into stripes, by their number alone. Each stripe makes a chunk of
+ * every column, on any thread: codes into the values of this chunk, or plain numbers once it is
+ * clear that they are many. Then the chunks of a column become one vector: the values of all chunks
+ * are told apart in parallel, by parts of their hashes, and numbered in the order in which they
+ * came first. So neither threads nor chance have a say in the result. */
+#include "data/vector.h"
+#include "base/hash.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STRIPE       1024  /* leaves */
+#define MANY_NUMBERS 4096  /* distinct numbers of a chunk; more are no dictionary */
+#define MANY_CODES   65536 /* distinct numbers of a vector; more are no dictionary */
+#define FEW_REPEATS  65536 /* values of a chunk; from here on it asks whether any repeat */
+#define FIRST_SLOTS  256
+#define PARTITION    16384 /* values told apart at a time, about */
+#define MAX_PARTS    4096
+#define MAX_DECIMALS 9
+#define EXACT        0x1p50 /* below, a product with a power of ten rounds to the right integer */
+
+static const double ten[] = { 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9 };
+
+/* ---- values as bytes ---- */
+
+enum { LONG_TEXT = 248, INTEGER, REAL }; /* first bytes; less: a text of so many */
+#define MAX_VALUE 9                      /* bytes of a number */
+
+static size_t put_value(unsigned char *p, const al_cell *v)
+{
+    if (v->kind != AL_CELL_TEXT) {
+        p[0] = v->kind == AL_CELL_INTEGER ? INTEGER : REAL;
+        memcpy(p + 1, &v->integer, 8);
+        return 9;
+    }
+    if (v->len < LONG_TEXT) {
+        p[0] = (unsigned char)v->len;
+        memcpy(p + 1, v->text, v->len);
+        return 1 + v->len;
+    }
+    p[0] = LONG_TEXT;
+    memcpy(p + 1, &v->len, 4);
+    memcpy(p + 5, v->text, v->len);
+    return 5 + (size_t)v->len;
+}
+
+static size_t value_size(const al_cell *v)
+{
+    return v->kind != AL_CELL_TEXT ? 9 : (v->len < LONG_TEXT ? 1 : 5) + (size_t)v->len;
+}
+
+static inline al_cell get_value(const unsigned char *p)
+{
+    al_cell v;
+    uint32_t len;
+
+    if (p[0] < LONG_TEXT)
+        return al_cell_text((const char *)p + 1, p[0]);
+    if (p[0] == LONG_TEXT) {
+        memcpy(&len, p + 1, 4);
+        return al_cell_text((const char *)p + 5, len);
+    }
+    v.kind = p[0] == INTEGER ? AL_CELL_INTEGER : AL_CELL_REAL;
+    v.len = 0;
+    memcpy(&v.integer, p + 1, 8);
+    return v;
+}
+
+/* The nearest whole number, for less than 2^51; without SSE 4.1 the library's is a call. */
+static inline double to_whole(double v)
+{
+    return (v + 0x1.8p52) - 0x1.8p52;
+}
+
+static inline bool is_whole(double v)
+{
+    return v >= -0x1p53 && v <= 0x1p53 && v == (double)(int64_t)v;
+}
+
+/* A real that is a whole number is that integer. */
+static inline al_cell plain(const al_cell *cell)
+{
+    if (cell->kind == AL_CELL_REAL && is_whole(cell->real))
+        return al_cell_integer((int64_t)cell->real);
+    return *cell;
+}
+
+static inline bool same(const al_cell *x, const al_cell *y)
+{
+    al_cell a, b;
+
+    if (x->kind == AL_CELL_TEXT)
+        return y->kind == AL_CELL_TEXT && x->len == y->len && memcmp(x->text, y->text, x->len) == 0;
+    a = plain(x);
+    b = plain(y);
+    return a.kind == b.kind && a.integer == b.integer;
+}
+
+static inline uint64_t mix(uint64_t a, uint64_t b)
+{
+    a ^= b * UINT64_C(0x9E3779B97F4A7C15);
+    a ^= a >> 32;
+    a *= UINT64_C(0xD6E8FEB86659FD93);
+    a ^= a >> 32;
+    a *= UINT64_C(0xD6E8FEB86659FD93);
+    return a ^ a >> 32;
+}
+
+static inline uint64_t hash_of(const al_cell *cell)
+{
+    uint64_t a = 0, b = 0;
+    al_cell v;
+
+    if (cell->kind != AL_CELL_TEXT) {
+        v = plain(cell);
+        return mix((uint64_t)v.integer, v.kind);
+    }
+    if (cell->len > 16)
+        return al_hash64(cell->text, cell->len);
+    if (cell->len >= 8) {
+        memcpy(&a, cell->text, 8);
+        memcpy(&b, cell->text + cell->len - 8, 8);
+    } else if (cell->len >= 4) {
+        memcpy(&a, cell->text, 4);
+        memcpy(&b, cell->text + cell->len - 4, 4);
+    } else {
+        for (uint32_t i = 0; i < cell->len; i++)
+            a = a << 8 | (unsigned char)cell->text[i];
+    }
+    return mix(a ^ (uint64_t)cell->len << 56, b);
+}
+
+/* ---- chunks ---- */
+
+struct slot {
+    uint32_t hash, code; /* code 0: free */
+};
+
+struct chunk {
+    bool numbers; /* data are doubles, NaN for NULL; else codes, 0 for NULL */
+    bool append;  /* values are not looked up any more: the same may come again */
+    bool big;     /* an integer that a double does not hold */
+    uint8_t width, kinds;
+    uint32_t room, rows; /* of data */
+    void *data;
+    double least, most; /* numbers */
+    int decimals;       /* numbers: that all have at most so many; -1: some have too many */
+
+    uint32_t n, value_room; /* values, at codes 1 to n */
+    uint32_t *at;
+    uint64_t *hash;
+    unsigned char *bytes;
+    size_t used, bytes_room;
+    struct slot *slots;
+    uint32_t nslots;
+};
+
+static void free_values(struct chunk *c)
+{
+    free(c->at);
+    free(c->hash);
+    free(c->bytes);
+    free(c->slots);
+    c->at = NULL;
+    c->hash = NULL;
+    c->bytes = NULL;
+    c->slots = NULL;
+    c->n = c->value_room = c->nslots = 0;
+    c->used = c->bytes_room = 0;
+}
+
+static void free_chunk(struct chunk *c)
+{
+    free_values(c);
+    free(c->data);
+    c->data = NULL;
+}
+
+static int open_chunk(struct chunk *c, uint32_t rows, const al_scan_column *about, uint32_t all)
+{
+    bool numeric = strcmp(about->type, "integer") == 0 || strcmp(about->type, "real") == 0;
+
+    memset(c, 0, sizeof *c);
+    c->room = rows;
+    c->least = HUGE_VAL;
+    c->most = -HUGE_VAL;
+    c->numbers = numeric && about->fallbacks == 0 && about->distinct > MANY_NUMBERS;
+    c->append = !c->numbers && about->distinct > all / 2 && about->distinct > FEW_REPEATS;
+    c->width = c->numbers ? sizeof(double) : c->append ? 4 : 1;
+    c->data = malloc(rows ? (size_t)rows * c->width : 1);
+    return c->data ? AL_OK : AL_ENOMEM;
+}
+
+static inline uint32_t code_at(const void *data, unsigned width, size_t i)
+{
+    return width == 1   ? ((const uint8_t *)data)[i]
+           : width == 2 ? ((const uint16_t *)data)[i]
+                        : ((const uint32_t *)data)[i];
+}
+
+static int widen(struct chunk *c)
+{
+    unsigned width = 2u * c->width;
+    void *more = malloc((size_t)c->room * width);
+
+    if (!more)
+        return AL_ENOMEM;
+    for (size_t i = 0; i < c->rows; i++) {
+        uint32_t code = code_at(c->data, c->width, i);
+
+        if (width == 2)
+            ((uint16_t *)more)[i] = (uint16_t)code;
+        else
+            ((uint32_t *)more)[i] = code;
+    }
+    free(c->data);
+    c->data = more;
+    c->width = (uint8_t)width;
+    return AL_OK;
+}
+
+static inline void put_code(struct chunk *c, uint32_t code)
+{
+    if (c->width == 1)
+        ((uint8_t *)c->data)[c->rows++] = (uint8_t)code;
+    else if (c->width == 2)
+        ((uint16_t *)c->data)[c->rows++] = (uint16_t)code;
+    else
+        ((uint32_t *)c->data)[c->rows++] = code;
+}
+
+static int grow_slots(struct chunk *c)
+{
+    uint32_t n = c->nslots ? c->nslots * 4 : FIRST_SLOTS;
+    struct slot *slots = calloc(n, sizeof *slots);
+
+    if (!slots)
+        return AL_ENOMEM;
+    for (uint32_t code = 1; code <= c->n; code++) {
+        uint32_t h = (uint32_t)c->hash[code - 1], i = h & (n - 1);
+
+        while (slots[i].code)
+            i = (i + 1) & (n - 1);
+        slots[i] = (struct slot){ h, code };
+    }
+    free(c->slots);
+    c->slots = slots;
+    c->nslots = n;
+    return AL_OK;
+}
+
+static int grow_values(struct chunk *c, size_t bytes)
+{
+    if (c->n == c->value_room) {
+        uint32_t room = c->value_room ? c->value_room * 2 : 64;
+        uint32_t *at = realloc(c->at, room * sizeof *at);
+        uint64_t *hash;
+
+        if (!at)
+            return AL_ENOMEM;
+        c->at = at;
+        hash = realloc(c->hash, room * sizeof *hash);
+        if (!hash)
+            return AL_ENOMEM;
+        c->hash = hash;
+        c->value_room = room;
+    }
+    if (c->used + bytes > c->bytes_room) {
+        size_t room = c->bytes_room ? c->bytes_room * 2 : 1024;
+        unsigned char *more;
+
+        while (room < c->used + bytes)
+            room *= 2;
+        more = room <= UINT32_MAX ? realloc(c->bytes, room) : NULL;
+        if (!more)
+            return AL_ENOMEM;
+        c->bytes = more;
+        c->bytes_room = room;
+    }
+    return AL_OK;
+}
+
+/* A value behind the others; its code. 0: no memory. */
+static uint32_t add_value(struct chunk *c, const al_cell *cell, uint64_t hash)
+{
+    if (grow_values(c, value_size(cell)) != AL_OK)
+        return 0;
+    c->at[c->n] = (uint32_t)c->used;
+    c->hash[c->n] = hash;
+    c->used += put_value(c->bytes + c->used, cell);
+    return ++c->n;
+}
+
+/* The code of a value that is not NULL; 0: no memory. */
+static inline uint32_t find_code(struct chunk *c, const al_cell *cell)
+{
+    uint64_t hash = hash_of(cell);
+    uint32_t h = (uint32_t)hash, i;
+
+    if (c->append)
+        return add_value(c, cell, hash);
+    if (2 * c->n >= c->nslots && grow_slots(c) != AL_OK)
+        return 0;
+    for (i = h & (c->nslots - 1); c->slots[i].code; i = (i + 1) & (c->nslots - 1))
+        if (c->slots[i].hash == h) {
+            const al_cell value = get_value(c->bytes + c->at[c->slots[i].code - 1]);
+
+            if (same(&value, cell))
+                return c->slots[i].code;
+        }
+    c->slots[i] = (struct slot){ h, add_value(c, cell, hash) };
+    return c->slots[i].code;
+}
+
+static int add_codes(struct chunk *c, const al_cell *cells, size_t n);
+
+static const uint8_t kind_bits[] = { [AL_CELL_NULL] = AL_VECTOR_HAS_NULL,
+                                     [AL_CELL_INTEGER] = AL_VECTOR_HAS_INTEGER,
+                                     [AL_CELL_REAL] = AL_VECTOR_HAS_REAL,
+                                     [AL_CELL_TEXT] = AL_VECTOR_HAS_TEXT };
+
+static inline bool is_big(int64_t v)
+{
+    return v > AL_CELL_MAX_INTEGER || v < -AL_CELL_MAX_INTEGER;
+}
+
+/* The number as a cell; that of a column of reals stays one. */
+static al_cell number_cell(double v, unsigned kinds)
+{
+    if (v != v)
+        return al_cell_null();
+    return kinds & AL_VECTOR_HAS_REAL ? al_cell_real(v) : al_cell_integer((int64_t)v);
+}
+
+/* Plain numbers to codes: something came that is none. */
+static int to_codes(struct chunk *c)
+{
+    double *numbers = c->data;
+    uint32_t rows = c->rows;
+    uint8_t kinds = c->kinds;
+    int rc = AL_OK;
+
+    c->numbers = false;
+    c->append = true;
+    c->width = 4;
+    c->rows = 0;
+    c->data = malloc((size_t)c->room * c->width + 1);
+    if (!c->data)
+        rc = AL_ENOMEM;
+    for (uint32_t i = 0; i < rows && rc == AL_OK; i++) {
+        const al_cell cell = number_cell(numbers[i], kinds);
+
+        rc = add_codes(c, &cell, 1);
+    }
+    c->kinds = kinds;
+    free(numbers);
+    return rc;
+}
+
+/* Codes to plain numbers: they are many. */
+static int to_numbers(struct chunk *c)
+{
+    double *numbers = malloc((size_t)c->room * sizeof *numbers + 1);
+
+    if (!numbers)
+        return AL_ENOMEM;
+    for (uint32_t i = 0; i < c->rows; i++) {
+        uint32_t code = code_at(c->data, c->width, i);
+        al_cell v;
+
+        if (code)
+            v = get_value(c->bytes + c->at[code - 1]);
+        numbers[i] = !code ? NAN : v.kind == AL_CELL_INTEGER ? (double)v.integer : v.real;
+    }
+    free(c->data);
+    free_values(c);
+    c->data = numbers;
+    c->width = sizeof *numbers;
+    c->numbers = true;
+    return AL_OK;
+}
+
+static int add_numbers(struct chunk *c, const al_cell *cells, size_t n)
+{
+    double *to = (double *)c->data + c->rows;
+    uint8_t kinds = c->kinds;
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        const al_cell *cell = &cells[i];
+
+        if (cell->kind == AL_CELL_TEXT || (cell->kind == AL_CELL_INTEGER && is_big(cell->integer)))
+            break;
+        kinds |= kind_bits[cell->kind];
+        to[i] = cell->kind == AL_CELL_REAL      ? cell->real
+                : cell->kind == AL_CELL_INTEGER ? (double)cell->integer
+                                                : NAN;
+    }
+    c->kinds = kinds;
+    c->rows += (uint32_t)i;
+    if (i == n)
+        return AL_OK;
+    if (to_codes(c) != AL_OK)
+        return AL_ENOMEM;
+    return add_codes(c, cells + i, n - i);
+}
+
+static int add_codes(struct chunk *c, const al_cell *cells, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const al_cell *cell = &cells[i];
+        uint32_t code = 0;
+
+        c->kinds |= kind_bits[cell->kind];
+        if (cell->kind != AL_CELL_NULL) {
+            c->big |= cell->kind == AL_CELL_INTEGER && is_big(cell->integer);
+            code = find_code(c, cell);
+            if (!code)
+                return AL_ENOMEM;
+            if (((c->width == 1 && code > UINT8_MAX) || (c->width == 2 && code > UINT16_MAX)) &&
+                widen(c) != AL_OK)
+                return AL_ENOMEM;
+        }
+        put_code(c, code);
+    }
+    return AL_OK;
+}
+
+static int add_cells(struct chunk *c, const al_cell *cells, size_t n)
+{
+    int rc;
+
+    if (c->numbers)
+        return add_numbers(c, cells, n);
+    rc = add_codes(c, cells, n);
+    if (rc != AL_OK || c->append)
+        return rc;
+    if (c->n > MANY_NUMBERS && !(c->kinds & AL_VECTOR_HAS_TEXT) && !c->big)
+        return to_numbers(c);
+    if (c->n >= FEW_REPEATS && c->n > c->rows / 2) {
+        c->append = true;
+        free(c->slots);
+        c->slots = NULL;
+    }
+    return AL_OK;
+}
+
+/* How many decimals n numbers have at most, from `least` on; -1: more than can be. */
+static int decimals_of(const double *v, uint32_t n, int least)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        for (;; least++) {
+            double scaled, whole;
+
+            if (v[i] != v[i])
+                break;
+            if (least > MAX_DECIMALS)
+                return -1;
+            scaled = v[i] * ten[least];
+            if (!(fabs(scaled) < EXACT))
+                return -1;
+            whole = to_whole(scaled);
+            if (whole / ten[least] == v[i] && (whole != 0 || !signbit(v[i])))
+                break;
+        }
+    }
+    return least;
+}
+
+static void end_chunk(struct chunk *c)
+{
+    const double *v = c->data;
+
+    free(c->slots);
+    c->slots = NULL;
+    if (!c->numbers)
+        return;
+    for (uint32_t i = 0; i < c->rows; i++) {
+        c->least = v[i] < c->least ? v[i] : c->least;
+        c->most = v[i] > c->most ? v[i] : c->most;
+    }
+    c->decimals = decimals_of(v, c->rows, 0);
+}
+
+/* ---- reading ---- */
+
+struct reading {
+    const al_scan *scan;
+    const uint32_t *columns;
+    size_t n;
+    size_t nstripes;
+    struct chunk *chunks; /* of column k in stripe i: chunks[k * nstripes + i] */
+    al_work *work;
+};
+
+static uint32_t stripe_row(const struct reading *r, size_t i)
+{
+    return al_scan_leaf_row(r->scan, i * STRIPE);
+}
+
+static int no_memory(al_err *err)
+{
+    return al_err_set(err, AL_ENOMEM, "internal", "dataset", "not enough memory");
+}
+
+static int read_stripe(void *arg, const al_work_part *part, al_err *err)
+{
+    struct reading *r = arg;
+    size_t from = part->index * STRIPE;
+    uint32_t rows = stripe_row(r, part->index + 1) - stripe_row(r, part->index);
+    struct chunk *chunks = r->chunks + part->index;
+    al_scan_batch b;
+    al_cursor *c = NULL;
+    int rc = AL_OK, more = 1;
+
+    for (size_t k = 0; k < r->n && rc == AL_OK; k++)
+        rc = open_chunk(&chunks[k * r->nstripes], rows, al_scan_column_at(r->scan, r->columns[k]),
+                        al_scan_rows(r->scan));
+    if (rc != AL_OK)
+        return no_memory(err);
+    rc = al_cursor_open(&c, r->scan, from, from + STRIPE, r->columns, r->n, err);
+    for (uint32_t told = 0; rc == AL_OK && (more = al_cursor_next(c, &b, err)) == 1;) {
+        for (size_t k = 0; k < r->n && rc == AL_OK; k++)
+            if (add_cells(&chunks[k * r->nstripes], b.cells + k * b.stride, b.rows) != AL_OK)
+                rc = no_memory(err);
+        told += b.rows;
+        if (rc == AL_OK && told > 2048) {
+            atomic_fetch_add(&r->work->rows, told);
+            told = 0;
+            rc = al_work_tick(part, err);
+        }
+    }
+    al_cursor_close(c);
+    for (size_t k = 0; k < r->n; k++)
+        end_chunk(&chunks[k * r->nstripes]);
+    atomic_fetch_add(&r->work->done, STRIPE * (uint64_t)al_scan_page_size(r->scan));
+    return rc != AL_OK ? rc : more < 0 ? more : AL_OK;
+}
+
+/* ---- a vector of the chunks of a column ---- */
+
+struct making {
+    struct chunk *chunks;
+    size_t nchunks;
+    uint32_t *row; /* first of each chunk, and how many there are */
+    al_vector *v;
+    /* values of all chunks, in order: those of chunk i from base[i] on */
+    uint32_t *base;
+    unsigned nparts;  /* a power of two */
+    uint32_t *starts; /* of part p in chunk i, in `sorted`: starts[p * nchunks + i] */
+    uint64_t *sorted; /* lower half of the hash, and which value */
+    uint32_t *first;  /* of each value, the one that is the same and came first */
+    uint32_t *code;   /* of each value */
+    uint32_t *firsts; /* how many of each chunk, later the code of the first of them */
+    atomic_bool inexact;
+};
+
+static size_t chunk_of(const struct making *m, uint32_t value)
+{
+    size_t low = 0, high = m->nchunks;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (m->base[middle] <= value)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static al_cell value_of(const struct making *m, uint32_t value)
+{
+    size_t i = chunk_of(m, value);
+
+    return get_value(m->chunks[i].bytes + m->chunks[i].at[value - m->base[i]]);
+}
+
+static unsigned part_of(const struct making *m, uint64_t hash)
+{
+    return (unsigned)(hash >> 48) & (m->nparts - 1);
+}
+
+static int count_parts(void *arg, const al_work_part *part, al_err *err)
+{
+    struct making *m = arg;
+    const struct chunk *c = &m->chunks[part->index];
+
+    (void)err;
+    for (uint32_t i = 0; i < c->n; i++)
+        m->starts[part_of(m, c->hash[i]) * m->nchunks + part->index]++;
+    return AL_OK;
+}
+
+static int sort_parts(void *arg, const al_work_part *part, al_err *err)
+{
+    struct making *m = arg;
+    struct chunk *c = &m->chunks[part->index];
+
+    (void)err;
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t *at = &m->starts[part_of(m, c->hash[i]) * m->nchunks + part->index];
+
+        m->sorted[(*at)++] = c->hash[i] << 32 | (m->base[part->index] + i);
+    }
+    free(c->hash);
+    c->hash = NULL;
+    return AL_OK;
+}
+
+/* After sort_parts each start is where the next one began. */
+static int part_firsts(void *arg, const al_work_part *part, al_err *err)
+{
+    struct making *m = arg;
+    size_t p = part->index, end = m->starts[(p + 1) * m->nchunks - 1];
+    size_t from = p ? m->starts[p * m->nchunks - 1] : 0;
+    uint32_t mask = 1, *slots;
+
+    while (mask < 2 * (end - from))
+        mask *= 2;
+    slots = calloc(mask, sizeof *slots);
+    if (!slots)
+        return no_memory(err);
+    mask--;
+    for (size_t k = from; k < end; k++) {
+        uint32_t value = (uint32_t)m->sorted[k], hash = (uint32_t)(m->sorted[k] >> 32), i;
+        al_cell mine = al_cell_null();
+
+        m->first[value] = value;
+        for (i = hash & mask; slots[i]; i = (i + 1) & mask) {
+            uint64_t other = m->sorted[from + slots[i] - 1];
+            al_cell theirs;
+
+            if ((uint32_t)(other >> 32) != hash)
+                continue;
+            if (mine.kind == AL_CELL_NULL)
+                mine = value_of(m, value);
+            theirs = value_of(m, (uint32_t)other);
+            if (same(&mine, &theirs)) {
+                m->first[value] = (uint32_t)other;
+                break;
+            }
+        }
+        if (!slots[i])
+            slots[i] = (uint32_t)(k - from) + 1;
+    }
+    free(slots);
+    return AL_OK;
+}
+
+static int count_firsts(void *arg, const al_work_part *part, al_err *err)
+{
+    struct making *m = arg;
+    uint32_t n = 0;
+
+    (void)err;
+    for (uint32_t i = m->base[part->index]; i < m->base[part->index + 1]; i++)
+        n += m->first[i] == i;
+    m->firsts[part->index] = n;
+    return AL_OK;
+}
+
+/* Values that stay move to the front of their chunk and get their codes. */
+static int number_firsts(void *arg, const al_work_part *part, al_err *err)
+{
+    struct making *m = arg;
+    struct chunk *c = &m->chunks[part->index];
+    uint32_t code = m->firsts[part->index], base = m->base[part->index];
+    struct al_vector_part *to = &m->v->parts[part->index];
+    size_t used = 0;
+
+    (void)err;
+    to->first = code;
+    for (uint32_t i = 0; i < c->n; i++) {
+        al_cell v;
+        size_t size;
+
+        if (m->first[base + i] != base + i)
+            continue;
+        v = get_value(c->bytes + c->at[i]);
+        size = value_size(&v);
+        memmove(c->bytes + used, c->bytes + c->at[i], size);
+        m->v->at[code] = (uint32_t)used;
+        m->code[base + i] = code++;
+        used += size;
+    }
+    if (used < c->bytes_room) {
+        unsigned char *less = used ? realloc(c->bytes, used) : NULL;
+
+        if (!used)
+            free(c->bytes);
+        if (!used || less)
+            c->bytes = less;
+    }
+    to->bytes = c->bytes;
+    to->len = (uint32_t)used;
+    c->bytes = NULL;
+    free(c->at);
+    c->at = NULL;
+    return AL_OK;
+}
+
+static int move_codes(void *arg, const al_work_part *part, al_err *err)
+{
+    struct making *m = arg;
+    struct chunk *c = &m->chunks[part->index];
+    uint32_t base = m->base[part->index], row = m->row[part->index];
+    void *data = m->v->data;
+
+    (void)err;
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t first = m->first[base + i];
+
+        if (first != base + i)
+            m->code[base + i] = m->code[first];
+    }
+    for (uint32_t i = 0; i < c->rows; i++) {
+        uint32_t local = code_at(c->data, c->width, i);
+        uint32_t code = local ? m->code[base + local - 1] : 0;
+
+        if (m->v->width == 1)
+            ((uint8_t *)data)[row + i] = (uint8_t)code;
+        else if (m->v->width == 2)
+            ((uint16_t *)data)[row + i] = (uint16_t)code;
+        else
+            ((uint32_t *)data)[row + i] = code;
+    }
+    free_chunk(c);
+    return AL_OK;
+}
+
+/* Where the values of each chunk begin among all, and where those of each part do. */
+static int lay_out(struct making *m)
+{
+    uint64_t n = 0;
+
+    m->base = calloc(m->nchunks + 1, sizeof *m->base);
+    if (!m->base)
+        return AL_ENOMEM;
+    for (size_t i = 0; i < m->nchunks; i++) {
+        m->base[i] = (uint32_t)n;
+        n += m->chunks[i].n;
+    }
+    if (n >= UINT32_MAX)
+        return AL_ENOMEM;
+    m->base[m->nchunks] = (uint32_t)n;
+    m->nparts = 1;
+    while (m->nparts < MAX_PARTS && m->nparts * (uint64_t)PARTITION < n)
+        m->nparts *= 2;
+    m->starts = calloc(m->nparts * m->nchunks, sizeof *m->starts);
+    m->sorted = malloc((n + 1) * sizeof *m->sorted);
+    m->first = malloc((n + 1) * sizeof *m->first);
+    m->code = malloc((n + 1) * sizeof *m->code);
+    m->firsts = calloc(m->nchunks, sizeof *m->firsts);
+    return m->starts && m->sorted && m->first && m->code && m->firsts ? AL_OK : AL_ENOMEM;
+}
+
+/* What was counted becomes where it begins; the sum. */
+static uint32_t running(uint32_t *counts, size_t n, uint32_t from)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t count = counts[i];
+
+        counts[i] = from;
+        from += count;
+    }
+    return from;
+}
+
+/* Work that is over in a moment stays on this thread. */
+static int spread(struct making *m, al_work *w, size_t n, bool much,
+                  int (*fn)(void *, const al_work_part *, al_err *), al_err *err)
+{
+    unsigned threads = w->threads;
+    int rc;
+
+    if (!much)
+        w->threads = 1;
+    rc = al_work_each(w, n, fn, m, err);
+    w->threads = threads;
+    return rc;
+}
+
+static int make_codes(struct making *m, al_work *w, al_err *err)
+{
+    al_vector *v = m->v;
+    bool much;
+    int rc = lay_out(m);
+
+    if (rc != AL_OK)
+        return no_memory(err);
+    much = m->base[m->nchunks] > PARTITION;
+    rc = spread(m, w, m->nchunks, much, count_parts, err);
+    if (rc == AL_OK) {
+        running(m->starts, m->nparts * m->nchunks, 0);
+        rc = spread(m, w, m->nchunks, much, sort_parts, err);
+    }
+    if (rc == AL_OK)
+        rc = spread(m, w, m->nparts, much, part_firsts, err);
+    free(m->sorted);
+    m->sorted = NULL;
+    if (rc == AL_OK)
+        rc = spread(m, w, m->nchunks, much, count_firsts, err);
+    if (rc != AL_OK)
+        return rc;
+    v->codes = running(m->firsts, m->nchunks, 1);
+    v->width = v->codes <= UINT8_MAX + 1 ? 1 : v->codes <= UINT16_MAX + 1 ? 2 : 4;
+    v->at = malloc(v->codes * sizeof *v->at);
+    v->parts = calloc(m->nchunks, sizeof *v->parts);
+    v->data = malloc((size_t)v->rows * v->width + 1);
+    if (!v->at || !v->parts || !v->data)
+        return no_memory(err);
+    v->nparts = m->nchunks;
+    rc = spread(m, w, m->nchunks, much, number_firsts, err);
+    return rc == AL_OK ? spread(m, w, m->nchunks, true, move_codes, err) : rc;
+}
+
+static int convert_chunk(void *arg, const al_work_part *part, al_err *err)
+{
+    struct making *m = arg;
+    struct chunk *c = &m->chunks[part->index];
+
+    if (c->numbers)
+        return AL_OK;
+    if (to_numbers(c) != AL_OK)
+        return no_memory(err);
+    end_chunk(c);
+    return AL_OK;
+}
+
+static int code_chunk(void *arg, const al_work_part *part, al_err *err)
+{
+    struct making *m = arg;
+    struct chunk *c = &m->chunks[part->index];
+
+    return !c->numbers || to_codes(c) == AL_OK ? AL_OK : no_memory(err);
+}
+
+static int move_integers(void *arg, const al_work_part *part, al_err *err)
+{
+    struct making *m = arg;
+    struct chunk *c = &m->chunks[part->index];
+    const double unit = ten[m->v->decimals], *from = c->data;
+    int32_t *narrow = m->v->data;
+    int64_t *wide = m->v->data;
+    bool exact = true;
+
+    (void)err;
+    narrow += m->row[part->index];
+    wide += m->row[part->index];
+    for (uint32_t i = 0; i < c->rows; i++) {
+        double whole = to_whole(from[i] * unit);
+
+        exact &= whole / unit == from[i] || from[i] != from[i];
+        if (m->v->width == 4)
+            narrow[i] = from[i] != from[i] ? INT32_MIN : (int32_t)whole;
+        else
+            wide[i] = from[i] != from[i] ? INT64_MIN : (int64_t)whole;
+    }
+    if (!exact)
+        atomic_store(&m->inexact, true);
+    return AL_OK;
+}
+
+static int move_reals(void *arg, const al_work_part *part, al_err *err)
+{
+    struct making *m = arg;
+    struct chunk *c = &m->chunks[part->index];
+
+    (void)err;
+    memcpy((double *)m->v->data + m->row[part->index], c->data, c->rows * sizeof(double));
+    return AL_OK;
+}
+
+static int make_numbers(struct making *m, al_work *w, al_err *err)
+{
+    al_vector *v = m->v;
+    double most = 0;
+    int decimals = 0, rc;
+
+    for (size_t i = 0; i < m->nchunks; i++) {
+        const struct chunk *c = &m->chunks[i];
+
+        decimals = c->decimals < 0 || decimals < 0 ? -1
+                   : c->decimals > decimals        ? c->decimals
+                                                   : decimals;
+        if (c->least <= c->most)
+            most = fmax(most, fmax(fabs(c->least), fabs(c->most)));
+    }
+    if (decimals >= 0 && most * ten[decimals] < EXACT) {
+        v->form = AL_VECTOR_INTEGERS;
+        v->decimals = (uint8_t)decimals;
+        v->width = most * ten[decimals] < INT32_MAX ? 4 : 8;
+        v->data = malloc((size_t)v->rows * v->width + 1);
+        if (!v->data)
+            return no_memory(err);
+        rc = al_work_each(w, m->nchunks, move_integers, m, err);
+        if (rc != AL_OK || !atomic_load(&m->inexact))
+            return rc;
+        free(v->data);
+    }
+    v->form = AL_VECTOR_REALS;
+    v->decimals = 0;
+    v->width = sizeof(double);
+    v->data = malloc((size_t)v->rows * v->width + 1);
+    return v->data ? al_work_each(w, m->nchunks, move_reals, m, err) : no_memory(err);
+}
+
+static void measure(al_vector *v)
+{
+    v->bytes = sizeof *v + (size_t)v->rows * v->width + (size_t)v->codes * sizeof *v->at;
+    for (size_t i = 0; i < v->nparts; i++)
+        v->bytes += v->parts[i].len + sizeof *v->parts;
+    if (v->rank)
+        v->bytes += (size_t)v->codes * sizeof *v->rank;
+}
+
+static int make_vector(struct making *m, al_work *w, al_err *err)
+{
+    bool numbers = false, big = false;
+    uint64_t values = 0;
+    int rc;
+
+    for (size_t i = 0; i < m->nchunks; i++) {
+        m->v->kinds |= m->chunks[i].kinds;
+        numbers |= m->chunks[i].numbers;
+        big |= m->chunks[i].big;
+        values += m->chunks[i].n;
+    }
+    if (!(m->v->kinds & AL_VECTOR_HAS_TEXT) && !big && (numbers || values > MANY_CODES)) {
+        rc = al_work_each(w, m->nchunks, convert_chunk, m, err);
+        return rc == AL_OK ? make_numbers(m, w, err) : rc;
+    }
+    rc = numbers ? al_work_each(w, m->nchunks, code_chunk, m, err) : AL_OK;
+    return rc == AL_OK ? make_codes(m, w, err) : rc;
+}
+
+/* The vector of column k, whose chunks go. */
+static int finish(struct reading *r, size_t k, al_vector **out, al_err *err)
+{
+    struct making m = { .chunks = r->chunks + k * r->nstripes, .nchunks = r->nstripes };
+    int rc = AL_ENOMEM;
+
+    m.v = calloc(1, sizeof *m.v);
+    m.row = malloc((r->nstripes + 1) * sizeof *m.row);
+    if (m.v && m.row) {
+        for (size_t i = 0; i <= r->nstripes; i++)
+            m.row[i] = stripe_row(r, i);
+        m.v->rows = al_scan_rows(r->scan);
+        rc = make_vector(&m, r->work, err);
+    } else {
+        no_memory(err);
+    }
+    for (size_t i = 0; i < m.nchunks; i++)
+        free_chunk(&m.chunks[i]);
+    free(m.row);
+    free(m.base);
+    free(m.starts);
+    free(m.sorted);
+    free(m.first);
+    free(m.code);
+    free(m.firsts);
+    if (rc == AL_OK) {
+        measure(m.v);
+        *out = m.v;
+    } else {
+        al_vector_free(m.v);
+    }
+    return rc;
+}
+
+int al_vector_read(const al_scan *s, const uint32_t *columns, size_t n, al_vector **out, al_work *w,
+                   al_err *err)
+{
+    struct reading r = { .scan = s, .columns = columns, .n = n, .work = w };
+    int rc;
+
+    for (size_t k = 0; k < n; k++)
+        out[k] = NULL;
+    r.nstripes = (al_scan_leaves(s) + STRIPE - 1) / STRIPE;
+    r.chunks = calloc(n * r.nstripes + 1, sizeof *r.chunks);
+    if (!r.chunks)
+        return no_memory(err);
+    rc = al_work_each(w, r.nstripes, read_stripe, &r, err);
+    for (size_t k = 0; k < n && rc == AL_OK; k++)
+        rc = finish(&r, k, &out[k], err);
+    for (size_t i = 0; i < n * r.nstripes; i++)
+        free_chunk(&r.chunks[i]);
+    free(r.chunks);
+    for (size_t k = 0; k < n && rc != AL_OK; k++) {
+        al_vector_free(out[k]);
+        out[k] = NULL;
+    }
+    return rc;
+}
+
+void al_vector_free(al_vector *v)
+{
+    if (!v)
+        return;
+    for (size_t i = 0; i < v->nparts; i++)
+        free(v->parts[i].bytes);
+    free(v->parts);
+    free(v->at);
+    free(v->rank);
+    free(v->data);
+    free(v);
+}
+
+/* ---- looking ---- */
+
+al_cell al_vector_value(const al_vector *v, uint32_t code)
+{
+    size_t low = 0, high = v->nparts;
+
+    if (code == 0)
+        return al_cell_null();
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (v->parts[middle].first <= code)
+            low = middle;
+        else
+            high = middle;
+    }
+    return get_value(v->parts[low].bytes + v->at[code]);
+}
+
+al_cell al_vector_cell(const al_vector *v, uint32_t row)
+{
+    int64_t n;
+
+    if (v->form == AL_VECTOR_CODES)
+        return al_vector_value(v, code_at(v->data, v->width, row));
+    if (v->form == AL_VECTOR_REALS)
+        return number_cell(((const double *)v->data)[row], v->kinds);
+    n = v->width == 4 ? ((const int32_t *)v->data)[row] : ((const int64_t *)v->data)[row];
+    if (n == (v->width == 4 ? INT32_MIN : INT64_MIN))
+        return al_cell_null();
+    return number_cell((double)n / ten[v->decimals], v->kinds);
+}
+
+/* ---- order ---- */
+
+/* Sorting texts: three-way quicksort over eight bytes at a time, which are kept beside the code. */
+struct item {
+    uint64_t key;
+    uint32_t code;
+    uint32_t len;
+};
+
+struct range {
+    struct item *items;
+    uint32_t n, depth;
+};
+
+struct sorting {
+    const al_vector *v;
+    struct range *ranges; /* that threads sort on their own */
+    size_t n, room;
+    uint32_t small; /* ranges of so many are left to them; 0: all is sorted at once */
+    bool failed;
+};
+
+static uint64_t load_key(const char *text, uint32_t len, uint32_t depth)
+{
+    uint64_t key = 0;
+
+    if (len >= depth + 8) {
+        memcpy(&key, text + depth, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        key = __builtin_bswap64(key);
+#endif
+        return key;
+    }
+    for (uint32_t i = depth; i < len; i++)
+        key |= (uint64_t)(unsigned char)text[i] << (56 - 8 * (i - depth));
+    return key;
+}
+
+static void swap(struct item *a, struct item *b)
+{
+    struct item t = *a;
+
+    *a = *b;
+    *b = t;
+}
+
+static int by_length(const void *a, const void *b)
+{
+    uint32_t x = ((const struct item *)a)->len, y = ((const struct item *)b)->len;
+
+    return (x > y) - (x < y);
+}
+
+static void sort_range(struct sorting *s, struct item *items, uint32_t n, uint32_t depth);
+
+/* Items with equal keys: those that end here come first, the shorter in front (they differ in NULs
+ * at their ends); the others by their next bytes. */
+static void sort_equal(struct sorting *s, struct item *items, uint32_t n, uint32_t depth)
+{
+    uint32_t ended = 0;
+
+    if (n < 2)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        if (items[i].len <= depth + 8)
+            swap(&items[i], &items[ended++]);
+    if (ended > 1)
+        qsort(items, ended, sizeof *items, by_length);
+    items += ended;
+    n -= ended;
+    for (uint32_t i = 0; i < n; i++)
+        items[i].key = load_key(al_vector_value(s->v, items[i].code).text, items[i].len, depth + 8);
+    sort_range(s, items, n, depth + 8);
+}
+
+static void leave(struct sorting *s, struct item *items, uint32_t n, uint32_t depth)
+{
+    if (s->n == s->room) {
+        size_t room = s->room ? s->room * 2 : 256;
+        struct range *more = realloc(s->ranges, room * sizeof *more);
+
+        if (!more) {
+            s->failed = true;
+            return;
+        }
+        s->ranges = more;
+        s->room = room;
+    }
+    s->ranges[s->n++] = (struct range){ items, n, depth };
+}
+
+static uint64_t middle_of(uint64_t a, uint64_t b, uint64_t c)
+{
+    return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+}
+
+static void sort_few(struct sorting *s, struct item *items, uint32_t n, uint32_t depth)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        struct item it = items[i];
+        uint32_t k = i;
+
+        for (; k > 0 && items[k - 1].key > it.key; k--)
+            items[k] = items[k - 1];
+        items[k] = it;
+    }
+    for (uint32_t i = 0; i < n;) {
+        uint32_t k = i + 1;
+
+        while (k < n && items[k].key == items[i].key)
+            k++;
+        sort_equal(s, items + i, k - i, depth);
+        i = k;
+    }
+}
+
+static void sort_range(struct sorting *s, struct item *items, uint32_t n, uint32_t depth)
+{
+    while (n > 12) {
+        uint64_t pivot;
+        uint32_t low = 0, i = 0, high = n;
+
+        if (n <= s->small) {
+            leave(s, items, n, depth);
+            return;
+        }
+        pivot =
+            middle_of(middle_of(items[0].key, items[n / 8].key, items[n / 4].key),
+                      middle_of(items[3 * (n / 8)].key, items[n / 2].key, items[5 * (n / 8)].key),
+                      middle_of(items[6 * (n / 8)].key, items[7 * (n / 8)].key, items[n - 1].key));
+        while (i < high) {
+            if (items[i].key < pivot)
+                swap(&items[low++], &items[i++]);
+            else if (items[i].key > pivot)
+                swap(&items[i], &items[--high]);
+            else
+                i++;
+        }
+        sort_equal(s, items + low, high - low, depth);
+        if (low < n - high) { /* the larger side goes on here: the stack stays small */
+            sort_range(s, items, low, depth);
+            items += high;
+            n -= high;
+        } else {
+            sort_range(s, items + high, n - high, depth);
+            n = low;
+        }
+    }
+    sort_few(s, items, n, depth);
+}
+
+static int sort_left(void *arg, const al_work_part *part, al_err *err)
+{
+    const struct sorting *all = arg;
+    struct sorting mine = { .v = all->v };
+    const struct range *r = &all->ranges[part->index];
+
+    (void)err;
+    sort_range(&mine, r->items, r->n, r->depth);
+    return AL_OK;
+}
+
+/* Bits in the order of the numbers. */
+static uint64_t real_key(double v)
+{
+    uint64_t bits;
+
+    if (v == 0)
+        v = 0; /* -0.0 is 0 */
+    memcpy(&bits, &v, sizeof bits);
+    return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* Numbers to the front, texts behind them; how many numbers. */
+static uint32_t fill_items(const al_vector *v, struct item *items)
+{
+    uint32_t numbers = 0, texts = v->codes - 1;
+
+    for (size_t p = 0; p < v->nparts; p++) {
+        uint32_t end = p + 1 < v->nparts ? v->parts[p + 1].first : v->codes;
+
+        for (uint32_t code = v->parts[p].first; code < end; code++) {
+            const al_cell cell = get_value(v->parts[p].bytes + v->at[code]);
+
+            if (cell.kind == AL_CELL_TEXT)
+                items[--texts] = (struct item){ load_key(cell.text, cell.len, 0), code, cell.len };
+            else if (cell.kind == AL_CELL_INTEGER && is_big(cell.integer))
+                items[numbers++] = (struct item){ real_key((double)cell.integer), code, 0 };
+            else
+                items[numbers++] = (struct item){
+                    real_key(cell.kind == AL_CELL_REAL ? cell.real : (double)cell.integer), code, 0
+                };
+        }
+    }
+    return numbers;
+}
+
+int al_vector_rank(al_vector *v, al_work *w, al_err *err)
+{
+    struct sorting s = { .v = v };
+    struct item *items;
+    uint32_t *rank, numbers, n = v->codes - 1;
+    int rc = AL_OK;
+
+    if (v->form != AL_VECTOR_CODES || v->rank)
+        return AL_OK;
+    items = malloc((n + 1) * sizeof *items);
+    rank = malloc(v->codes * sizeof *rank);
+    if (!items || !rank) {
+        free(items);
+        free(rank);
+        return no_memory(err);
+    }
+    numbers = fill_items(v, items);
+    qsort(items, numbers, sizeof *items, compare_numbers);
+    s.small = n > PARTITION ? n / 64 + 1 : 0;
+    sort_range(&s, items + numbers, n - numbers, 0);
+    rc = s.failed ? no_memory(err) : al_work_each(w, s.n, sort_left, &s, err);
+    rank[0] = 0;
+    for (uint32_t i = 0; i < n; i++)
+        rank[items[i].code] = i + 1;
+    free(items);
+    free(s.ranges);
+    if (rc != AL_OK) {
+        free(rank);
+        return rc;
+    }
+    v->rank = rank;
+    measure(v);
+    return AL_OK;
+}
+
+void al_vector_keys(const al_vector *v, uint32_t first, uint32_t n, uint64_t *keys)
+{
+    const double *reals = v->data;
+    const int32_t *narrow = v->data;
+    const int64_t *wide = v->data;
+
+    switch (v->form) {
+    case AL_VECTOR_CODES:
+        for (uint32_t i = 0; i < n; i++)
+            keys[i] = v->rank[code_at(v->data, v->width, first + i)];
+        break;
+    case AL_VECTOR_INTEGERS: /* the least one is NULL */
+        for (uint32_t i = 0; i < n; i++)
+            keys[i] = v->width == 4 ? (uint64_t)((int64_t)narrow[first + i] - INT32_MIN)
+                                    : (uint64_t)wide[first + i] ^ UINT64_C(1) << 63;
+        break;
+    case AL_VECTOR_REALS:
+        for (uint32_t i = 0; i < n; i++)
+            keys[i] = reals[first + i] != reals[first + i] ? 0 : real_key(reals[first + i]);
+        break;
+    }
+}
+
+unsigned al_vector_key_bits(const al_vector *v)
+{
+    unsigned bits = 1;
+
+    if (v->form == AL_VECTOR_INTEGERS)
+        return 8u * v->width;
+    if (v->form == AL_VECTOR_REALS)
+        return 64;
+    while (bits < 32 && v->codes >> bits)
+        bits++;
+    return bits;
+}

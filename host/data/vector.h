@@ -1,0 +1,71 @@
+/* A column in memory.
+ *
+ * Three forms, whichever is smallest: codes into a dictionary of the distinct values, in the order
+ * in which they came first; integers, which stand for numbers with a fixed number of decimals; and
+ * doubles. All forms keep every value exactly. Two values are one when SQLite says they are equal
+ * (1 and 1.0, but not '1'); the first one stands for both. */
+#ifndef AL_DATA_VECTOR_H
+#define AL_DATA_VECTOR_H
+#include "base/err.h"
+#include "data/cell.h"
+#include "data/scan.h"
+#include "data/work.h"
+
+typedef enum al_vector_form {
+    AL_VECTOR_CODES,    /* unsigned of 1, 2 or 4 bytes; code 0 is NULL */
+    AL_VECTOR_INTEGERS, /* signed of 4 or 8 bytes; the least one is NULL */
+    AL_VECTOR_REALS     /* doubles; NaN is NULL */
+} al_vector_form;
+
+enum {
+    AL_VECTOR_HAS_NULL = 1,
+    AL_VECTOR_HAS_INTEGER = 2,
+    AL_VECTOR_HAS_REAL = 4,
+    AL_VECTOR_HAS_TEXT = 8
+};
+
+typedef struct al_vector {
+    al_vector_form form;
+    uint8_t width;    /* bytes of an element */
+    uint8_t decimals; /* INTEGERS: the value is element / 10^decimals */
+    uint8_t kinds;    /* AL_VECTOR_HAS_*: the kinds of cells that there are */
+    uint32_t rows;
+    void *data;     /* rows elements */
+    uint32_t codes; /* CODES: how many, the one of NULL included, whether it occurs or not */
+    /* CODES: values by code; private, see al_vector_value. The bytes of part p hold the values of
+     * codes [parts[p].first, parts[p + 1].first). */
+    uint32_t *at;
+    struct al_vector_part {
+        uint32_t first;
+        unsigned char *bytes;
+        uint32_t len;
+    } * parts;
+    size_t nparts;
+    uint32_t *rank; /* CODES, after al_vector_rank: the place of each code in SQLite's order */
+    size_t bytes;   /* of memory, all in all */
+} al_vector;
+
+void al_vector_free(al_vector *v);
+
+/* Reads the n columns (ascending) of a table in one pass. out: n pointers, filled or all NULL.
+ * "io_error", "cancelled", or "internal" when memory does not suffice. What is made does not depend
+ * on the number of threads. */
+int al_vector_read(const al_scan *s, const uint32_t *columns, size_t n, al_vector **out, al_work *w,
+                   al_err *err);
+
+/* The value of a code; its text points into v. */
+al_cell al_vector_value(const al_vector *v, uint32_t code);
+/* The cell of a row, whatever the form. In a column that has both integers and reals a number that
+ * is whole comes as a real. */
+al_cell al_vector_cell(const al_vector *v, uint32_t row);
+
+/* CODES: sorts the values, once. */
+int al_vector_rank(al_vector *v, al_work *w, al_err *err);
+
+/* Numbers that are in the order of the cells of rows [first, first + n), and equal when those are:
+ * SQLite's order, NULL 0 and first, then numbers, then texts by their bytes. A vector of codes
+ * needs its rank. al_vector_key_bits: none of them has more bits than that. */
+void al_vector_keys(const al_vector *v, uint32_t first, uint32_t n, uint64_t *keys);
+unsigned al_vector_key_bits(const al_vector *v);
+
+#endif
