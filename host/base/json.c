@@ -1,5 +1,6 @@
 /* The JSON tokenizer and writer. The tokenizer is one loop over a state: what may stand here. */
 #include "base/json.h"
+#include "base/jsontext.h"
 #include "base/num.h"
 #include "base/utf8.h"
 #include <math.h>
@@ -97,69 +98,67 @@ static int hex4(const char *p)
     return value;
 }
 
-/* The \u escape at pos, a pair of them when it is a surrogate pair. */
-static al_json_type unicode_escape(al_json *j)
+/* The \u escape at p, a pair of them when it is a surrogate pair. */
+static const char *unicode_escape(const char *p, const char *end, char out[4], size_t *n,
+                                  bool *half)
 {
-    const char *p = j->in + j->pos;
-    size_t left = j->in_len - j->pos;
-    int32_t cp = left >= 6 ? hex4(p + 2) : -1;
-    char utf8[4];
+    int32_t cp = end - p >= 6 ? hex4(p + 2) : -1;
 
     if (cp < 0)
-        return fail(j, j->pos, "syntax", "\\u needs four hexadecimal digits");
-    j->pos += 6;
+        return NULL;
     if (cp >= 0xD800 && cp <= 0xDFFF) {
-        int low = cp <= 0xDBFF && left >= 12 && p[6] == '\\' && p[7] == 'u' ? hex4(p + 8) : -1;
+        int low = cp <= 0xDBFF && end - p >= 12 && p[6] == '\\' && p[7] == 'u' ? hex4(p + 8) : -1;
 
-        if (low >= 0xDC00 && low <= 0xDFFF) {
-            cp = 0x10000 + ((cp - 0xD800) << 10) + (low - 0xDC00);
-            j->pos += 6;
-        } else if (j->lone_surrogates) {
-            cp = 0xFFFD;
-        } else {
-            return fail(j, j->pos - 6, "surrogate", "half of a surrogate pair");
-        }
+        *half = !(low >= 0xDC00 && low <= 0xDFFF);
+        cp = *half ? 0xFFFD : 0x10000 + ((cp - 0xD800) << 10) + (low - 0xDC00);
+        p += *half ? 0 : 6;
     }
-    al_buf_add(&j->scratch, utf8, (size_t)al_utf8_encode((uint32_t)cp, utf8));
-    return AL_JSON_STRING;
+    *n = (size_t)al_utf8_encode((uint32_t)cp, out);
+    return p + 6;
+}
+
+const char *al_json_escape(const char *p, const char *end, char out[4], size_t *n, bool *half)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    char c = end - p >= 2 ? p[1] : '\0';
+    const char *which = c ? strchr(from, c) : NULL;
+
+    *half = false;
+    if (c == 'u')
+        return unicode_escape(p, end, out, n, half);
+    if (!which)
+        return NULL;
+    out[0] = to[which - from];
+    *n = 1;
+    return p + 2;
 }
 
 static al_json_type escape(al_json *j)
 {
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    const char *which;
-    char c = j->pos + 1 < j->in_len ? j->in[j->pos + 1] : '\0';
+    const char *p = j->in + j->pos, *end = j->in + j->in_len, *after;
+    char utf8[4];
+    size_t n;
+    bool half;
 
-    if (c == 'u')
-        return unicode_escape(j);
-    which = c ? strchr(from, c) : NULL;
-    if (!which)
-        return fail(j, j->pos, j->pos + 1 < j->in_len ? "syntax" : "truncated",
+    after = al_json_escape(p, end, utf8, &n, &half);
+    if (!after && end - p >= 2 && p[1] == 'u')
+        return fail(j, j->pos, "syntax", "\\u needs four hexadecimal digits");
+    if (!after)
+        return fail(j, j->pos, end - p >= 2 ? "syntax" : "truncated",
                     "not an escape that JSON knows");
-    al_buf_char(&j->scratch, to[which - from]);
-    j->pos += 2;
+    if (half && !j->lone_surrogates)
+        return fail(j, j->pos, "surrogate", "half of a surrogate pair");
+    al_buf_add(&j->scratch, utf8, n);
+    j->pos = (size_t)(after - j->in);
     return AL_JSON_STRING;
 }
 
 /* From pos to the first byte that needs a look: a quote, a backslash, a control, bad UTF-8. */
 static size_t plain_run(const al_json *j)
 {
-    const unsigned char *in = (const unsigned char *)j->in;
-    size_t i = j->pos;
+    const char *from = j->in + j->pos, *to = al_json_plain(from, j->in + j->in_len);
 
-    while (i < j->in_len) {
-        uint32_t cp;
-        int n = 1;
-
-        if (in[i] == '"' || in[i] == '\\' || in[i] < 0x20)
-            break;
-        if (in[i] >= 0x80)
-            n = al_utf8_decode(j->in + i, j->in_len - i, &cp);
-        if (!n)
-            break;
-        i += (size_t)n;
-    }
-    return i;
+    return j->pos + al_utf8_valid(from, (size_t)(to - from));
 }
 
 /* The string whose opening quote stands at pos: as it is in the input, or unescaped in scratch. */

@@ -1,4 +1,5 @@
 #include "base/json.h"
+#include "base/jsontext.h"
 #include "unit.h"
 #include <math.h>
 
@@ -340,6 +341,24 @@ static void small_readers(void **state)
     al_buf_free(&b);
 }
 
+/* The same at every distance from the end and for every byte. */
+static void plain_runs(void **state)
+{
+    char text[70];
+
+    (void)state;
+    for (size_t len = 0; len < sizeof text; len++)
+        for (size_t at = 0; at <= len; at++)
+            for (int c = 0; c < 256; c += at == len / 2 ? 1 : 31) {
+                bool stops = c < 0x20 || c == '"' || c == '\\';
+
+                memset(text, 'a', sizeof text);
+                text[at < sizeof text ? at : 0] = (char)c;
+                assert_ptr_equal(al_json_plain(text, text + len),
+                                 text + (stops && at < len ? at : len));
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +375,7 @@ int main(void)
         cmocka_unit_test(writes_what_it_reads),
         cmocka_unit_test(quote_mends_bad_utf8),
         cmocka_unit_test(small_readers),
+        cmocka_unit_test(plain_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
