@@ -107,10 +107,11 @@ static bool integer(al_cell *cell, uint64_t mantissa, long digits, bool negative
     return true;
 }
 
-/* text begins with a digit or a minus. */
-static bool number(al_cell *cell, const char *text, size_t len)
+/* The number that text, a digit or a minus, begins with: where it ends, or NULL when there is none.
+ * What no integer and no double keeps is TEXT. */
+static inline const char *number(al_cell *cell, const char *text, const char *end)
 {
-    const char *p = text, *end = text + len, *from;
+    const char *p = text, *from;
     bool negative = *p == '-';
     uint64_t mantissa = 0;
     long digits, exponent = 0, written = 0;
@@ -121,18 +122,21 @@ static bool number(al_cell *cell, const char *text, size_t len)
     p = take_digits(p, end, &mantissa);
     digits = (long)(p - from);
     if (digits == 0 || (*from == '0' && digits > 1))
-        return false;
-    if (p == end)
-        return integer(cell, mantissa, digits, negative);
+        return NULL;
+    if (p == end || (*p != '.' && (*p | 0x20) != 'e')) {
+        if (!integer(cell, mantissa, digits, negative))
+            *cell = al_cell_text(text, (size_t)(p - text));
+        return p;
+    }
     if (*p == '.') {
         from = ++p;
         p = take_digits(p, end, &mantissa);
         if (p == from)
-            return false;
+            return NULL;
         exponent = (long)(from - p);
         digits -= exponent;
     }
-    if (p < end && (*p == 'e' || *p == 'E')) {
+    if (p < end && (*p | 0x20) == 'e') {
         bool down = ++p < end && *p == '-';
 
         p += p < end && (*p == '-' || *p == '+');
@@ -140,28 +144,32 @@ static bool number(al_cell *cell, const char *text, size_t len)
         for (; p < end && is_digit(*p); p++)
             written = written < 100000 ? written * 10 + (*p - '0') : written;
         if (p == from)
-            return false;
+            return NULL;
         exponent += down ? -written : written;
     }
-    if (p != end)
-        return false;
     if (digits <= SURE_DIGITS && exponent >= -MAX_POWER && exponent <= MAX_POWER) {
         v = (double)mantissa;
         v = exponent < 0 ? v / powers[-exponent] : v * powers[exponent];
-        v = negative ? -v : v;
-    } else {
-        v = al_num_parse(text, len);
-        if (!keeps_digits(text, len, v))
-            return false;
+        *cell = al_cell_real(negative ? -v : v);
+        return p;
     }
-    *cell = al_cell_real(v);
-    return true;
+    v = al_num_parse(text, (size_t)(p - text));
+    if (keeps_digits(text, (size_t)(p - text), v))
+        *cell = al_cell_real(v);
+    else
+        *cell = al_cell_text(text, (size_t)(p - text));
+    return p;
+}
+
+const char *al_cell_number(al_cell *cell, const char *text, const char *end)
+{
+    return number(cell, text, end);
 }
 
 void al_cell_parse(al_cell *cell, const char *text, size_t len)
 {
     if (len == 0)
         *cell = al_cell_null();
-    else if (!(is_digit(*text) || *text == '-') || !number(cell, text, len))
+    else if (!(is_digit(*text) || *text == '-') || number(cell, text, text + len) != text + len)
         *cell = al_cell_text(text, len);
 }

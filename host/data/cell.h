@@ -36,6 +36,9 @@ typedef struct al_batch {
  * INTEGER; a plain decimal whose digits and magnitude a double keeps is REAL; all else is TEXT and
  * points to the text. */
 void al_cell_parse(al_cell *cell, const char *text, size_t len);
+/* The cell of the number that text (less than 4 GiB up to end, a digit or a minus first) begins
+ * with: where it ends, or NULL when there is none. */
+const char *al_cell_number(al_cell *cell, const char *text, const char *end);
 
 static inline al_cell al_cell_null(void)
 {

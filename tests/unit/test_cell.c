@@ -171,6 +171,40 @@ static void long_texts(void **state)
     free(s);
 }
 
+/* As al_cell_parse has it, wherever the number ends. */
+static void numbers_in_front(void **state)
+{
+    static const char *const whole[] = {
+        "0", "-7", "12.50", "1e5", "-0", "1E400", "99999999999999999999"
+    };
+    static const char *const none[] = { "-", "01", "1.", "1.e5", "1e", "1e+", "-x", "00" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
+        size_t len = strlen(whole[i]);
+        al_cell want = parse(whole[i]), got;
+        char text[64];
+
+        for (const char *tail = ",} x-."; *tail; tail++) {
+            snprintf(text, sizeof text, "%s%c", whole[i], *tail);
+            if (*tail == '.' && strchr(whole[i], '.') == NULL && strpbrk(whole[i], "eE") == NULL)
+                assert_null(al_cell_number(&got, text, text + len + 1));
+            else
+                assert_ptr_equal(al_cell_number(&got, text, text + len + 1), text + len);
+        }
+        assert_ptr_equal(al_cell_number(&got, text, text + len), text + len);
+        assert_int_equal(got.kind, want.kind);
+        assert_int_equal(got.len, want.len);
+        if (want.kind != AL_CELL_TEXT)
+            assert_int_equal(got.integer, want.integer);
+    }
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        al_cell got;
+
+        assert_null(al_cell_number(&got, none[i], none[i] + strlen(none[i])));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +216,7 @@ int main(void)
         cmocka_unit_test(not_quite_numbers),
         cmocka_unit_test(numbers_read_back),
         cmocka_unit_test(long_texts),
+        cmocka_unit_test(numbers_in_front),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
