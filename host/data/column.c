@@ -82,20 +82,6 @@ static void merge(al_sum *s, al_sum part)
     s->rest += part.rest;
 }
 
-static void add_number(al_column *c, const al_cell *cell, double v)
-{
-    if (c->numbers == 0 || v < c->least_number) {
-        c->least = *cell;
-        c->least_number = v;
-    }
-    if (c->numbers == 0 || v > c->most_number) {
-        c->most = *cell;
-        c->most_number = v;
-    }
-    add_to(&c->segment, v);
-    c->numbers++;
-}
-
 /* The first eight bytes in an order that is theirs; missing ones are zeros. */
 static inline uint64_t key_of(const char *text, size_t len)
 {
@@ -111,24 +97,24 @@ static inline uint64_t key_of(const char *text, size_t len)
     return key;
 }
 
-/* Compares the beginnings. Where they are equal and one text goes on, that one is larger; how two
- * that both go on differ does not show. */
-static int compare_beginning(const char *text, uint32_t len, const char *kept, uint32_t kept_len)
+/* Compares beginnings. Where they are equal and one text goes on, that one is larger; how two that
+ * both go on differ does not show. */
+static int compare_beginning(const al_cell *cell, const al_beginning *kept)
 {
-    uint32_t a = len < AL_COLUMN_SHOWN + 1 ? len : AL_COLUMN_SHOWN + 1;
-    uint32_t n = a < kept_len ? a : kept_len;
-    int order = memcmp(text, kept, n < AL_COLUMN_SHOWN ? n : AL_COLUMN_SHOWN);
+    uint32_t a = cell->len < AL_COLUMN_SHOWN + 1 ? cell->len : AL_COLUMN_SHOWN + 1;
+    uint32_t n = a < kept->len ? a : kept->len;
+    int order = memcmp(cell->text, kept->text, n < AL_COLUMN_SHOWN ? n : AL_COLUMN_SHOWN);
 
-    return order ? order : (a > kept_len) - (a < kept_len);
+    return order ? order : (a > kept->len) - (a < kept->len);
 }
 
-static void keep_beginning(char *kept, uint32_t *kept_len, const al_cell *cell)
+static void keep_beginning(al_beginning *kept, const al_cell *cell)
 {
     uint32_t n = cell->len < AL_COLUMN_SHOWN ? cell->len : AL_COLUMN_SHOWN;
 
-    memcpy(kept, cell->text, n);
-    kept[n] = '\0';
-    *kept_len = cell->len < AL_COLUMN_SHOWN + 1 ? cell->len : AL_COLUMN_SHOWN + 1;
+    memcpy(kept->text, cell->text, n);
+    kept->text[n] = '\0';
+    kept->len = cell->len < AL_COLUMN_SHOWN + 1 ? cell->len : AL_COLUMN_SHOWN + 1;
 }
 
 static bool digits_without_letters(const char *text, size_t len)
@@ -143,25 +129,6 @@ static bool digits_without_letters(const char *text, size_t len)
         digit = digit || (unsigned char)(c - '0') < 10;
     }
     return digit;
-}
-
-static void add_text(al_column *c, const al_cell *cell)
-{
-    uint64_t key = key_of(cell->text, cell->len);
-
-    if (c->texts == 0 ||
-        (key <= c->least_key &&
-         compare_beginning(cell->text, cell->len, c->text_least, c->least_len) < 0)) {
-        keep_beginning(c->text_least, &c->least_len, cell);
-        c->least_key = key;
-    }
-    if (c->texts == 0 || (key >= c->most_key && compare_beginning(cell->text, cell->len,
-                                                                  c->text_most, c->most_len) > 0)) {
-        keep_beginning(c->text_most, &c->most_len, cell);
-        c->most_key = key;
-    }
-    c->fallback_texts += digits_without_letters(cell->text, cell->len);
-    c->texts++;
 }
 
 static bool two_digits(const char *p, int least, int most)
@@ -230,61 +197,147 @@ static bool is_boolean(const char *text, size_t len)
            (len == 5 && strncasecmp(text, "false", 5) == 0);
 }
 
-static void add_hint(al_column *c, const al_cell *cell)
+static void add_hint(al_part *p, const al_cell *cell)
 {
-    if (cell->kind == AL_CELL_INTEGER)
-        c->hint_integers++;
-    else if (cell->kind == AL_CELL_REAL)
-        c->hint_reals++;
-    else if (cell->kind == AL_CELL_TEXT && al_column_is_date(cell->text, cell->len))
-        c->hint_dates++;
-    else if (cell->kind == AL_CELL_TEXT && is_boolean(cell->text, cell->len))
-        c->hint_booleans++;
-    else if (cell->kind == AL_CELL_TEXT)
-        c->hint_texts++;
-    c->hint_rows++;
+    switch (cell->kind) {
+    case AL_CELL_NULL: break;
+    case AL_CELL_INTEGER: p->integers++; break;
+    case AL_CELL_REAL: p->reals++; break;
+    default:
+        if (al_column_is_date(cell->text, cell->len))
+            p->dates++;
+        else if (is_boolean(cell->text, cell->len))
+            p->booleans++;
+        else
+            p->others++;
+    }
 }
 
-int al_column_add(al_column *c, const al_cell *cells, size_t n, size_t stride)
+void al_part_clear(al_part *p)
+{
+    al_counts counts = p->counts;
+
+    al_counts_clear(&counts);
+    *p = (al_part){ .counts = counts };
+}
+
+void al_part_close(al_part *p)
+{
+    al_counts_close(&p->counts);
+}
+
+static inline void add_number(al_part *p, const al_cell *cell, double v)
+{
+    if (p->numbers == 0 || v < p->least_number) {
+        p->least = *cell;
+        p->least_number = v;
+    }
+    if (p->numbers == 0 || v > p->most_number) {
+        p->most = *cell;
+        p->most_number = v;
+    }
+    add_to(&p->sum, v);
+    p->numbers++;
+}
+
+int al_part_add(al_part *p, const al_cell *cells, size_t n, size_t stride, size_t hints)
 {
     const al_cell *cell = cells;
 
-    for (size_t i = 0; i < n && c->hint_rows < AL_COLUMN_HINT_ROWS; i++)
-        add_hint(c, &cells[i * stride]);
+    for (size_t i = 0; i < n && i < hints; i++)
+        add_hint(p, &cells[i * stride]);
     for (size_t i = 0; i < n; i++, cell += stride)
         switch (cell->kind) {
-        case AL_CELL_NULL: c->nulls++; break;
-        case AL_CELL_INTEGER: add_number(c, cell, (double)cell->integer); break;
-        case AL_CELL_REAL: add_number(c, cell, cell->real); break;
-        default: add_text(c, cell); break;
+        case AL_CELL_NULL: break;
+        case AL_CELL_INTEGER: add_number(p, cell, (double)cell->integer); break;
+        case AL_CELL_REAL: add_number(p, cell, cell->real); break;
+        default: p->texts++;
         }
-    return al_values_add(c->values, cells, n, stride);
+    return al_counts_add(&p->counts, cells, n, stride);
 }
 
-void al_column_segment(al_column *c)
+static void end_text(void *part, const al_cell *text, uint32_t n)
 {
-    merge(&c->total, c->segment);
-    c->segment = (al_sum){ 0 };
+    al_part *p = part;
+    uint64_t key = key_of(text->text, text->len);
+
+    if (p->text_least.kind != AL_CELL_TEXT ||
+        (key <= p->least_key && al_cell_compare(text, &p->text_least) < 0)) {
+        p->text_least = *text;
+        p->least_key = key;
+    }
+    if (p->text_most.kind != AL_CELL_TEXT ||
+        (key >= p->most_key && al_cell_compare(text, &p->text_most) > 0)) {
+        p->text_most = *text;
+        p->most_key = key;
+    }
+    p->fallback_texts += digits_without_letters(text->text, text->len) ? n : 0;
+}
+
+void al_part_end(al_part *p)
+{
+    if (p->texts > 0)
+        al_counts_texts(&p->counts, end_text, p);
+}
+
+static void take_numbers(al_column *c, const al_part *p)
+{
+    if (p->numbers == 0)
+        return;
+    if (c->numbers == 0 || p->least_number < c->least_number) {
+        c->least = p->least;
+        c->least_number = p->least_number;
+    }
+    if (c->numbers == 0 || p->most_number > c->most_number) {
+        c->most = p->most;
+        c->most_number = p->most_number;
+    }
+    merge(&c->sum, p->sum);
+    c->numbers += p->numbers;
+}
+
+static void take_texts(al_column *c, const al_part *p)
+{
+    if (p->texts == 0)
+        return;
+    if (c->texts == 0 || compare_beginning(&p->text_least, &c->text_least) < 0)
+        keep_beginning(&c->text_least, &p->text_least);
+    if (c->texts == 0 || compare_beginning(&p->text_most, &c->text_most) > 0)
+        keep_beginning(&c->text_most, &p->text_most);
+    c->fallback_texts += p->fallback_texts;
+    c->texts += p->texts;
+}
+
+int al_column_take(al_column *c, const al_part *p)
+{
+    take_numbers(c, p);
+    take_texts(c, p);
+    c->integers += p->integers;
+    c->reals += p->reals;
+    c->dates += p->dates;
+    c->booleans += p->booleans;
+    c->others += p->others;
+    return al_values_take(c->values, &p->counts);
 }
 
 const char *al_column_type(const al_column *c)
 {
-    uint64_t numbers = c->hint_integers + c->hint_reals;
-    uint64_t all = numbers + c->hint_dates + c->hint_booleans + c->hint_texts;
+    uint64_t numbers = c->integers + c->reals;
+    uint64_t all = numbers + c->dates + c->booleans + c->others;
 
     if (all == 0)
         return "text";
     if (numbers == all)
-        return c->hint_reals ? "real" : "integer";
-    if (c->hint_dates == all)
+        return c->reals ? "real" : "integer";
+    if (c->dates == all)
         return "date";
-    return c->hint_booleans == all ? "boolean" : "text";
+    return c->booleans == all ? "boolean" : "text";
 }
 
 bool al_column_mean(const al_column *c, double *mean)
 {
-    *mean = c->numbers ? (c->total.sum + c->total.rest) / (double)c->numbers : 0;
-    if (c->total.scaled)
+    *mean = c->numbers ? (c->sum.sum + c->sum.rest) / (double)c->numbers : 0;
+    if (c->sum.scaled)
         *mean /= UNIT;
     return c->numbers && isfinite(*mean);
 }
@@ -314,27 +367,27 @@ static int add_shown(al_buf *out, const al_cell *cell)
     }
 }
 
-static bool extreme(const al_column *c, const al_cell *number, const char *text, uint32_t len,
+static bool extreme(const al_column *c, const al_cell *number, const al_beginning *text,
                     al_buf *out)
 {
     if (c->numbers && c->numbers >= c->texts)
         return add_shown(out, number) == AL_OK;
     if (!c->texts)
         return false;
-    if (len <= AL_COLUMN_SHOWN)
-        return al_buf_add(out, text, len) == AL_OK;
-    al_buf_add(out, text, al_utf8_valid(text, AL_COLUMN_SHOWN)); /* whole characters of it */
+    if (text->len <= AL_COLUMN_SHOWN)
+        return al_buf_add(out, text->text, text->len) == AL_OK;
+    al_buf_add(out, text->text, al_utf8_valid(text->text, AL_COLUMN_SHOWN)); /* whole characters */
     return al_buf_str(out, ellipsis) == AL_OK;
 }
 
 bool al_column_min(const al_column *c, al_buf *out)
 {
-    return extreme(c, &c->least, c->text_least, c->least_len, out);
+    return extreme(c, &c->least, &c->text_least, out);
 }
 
 bool al_column_max(const al_column *c, al_buf *out)
 {
-    return extreme(c, &c->most, c->text_most, c->most_len, out);
+    return extreme(c, &c->most, &c->text_most, out);
 }
 
 int al_column_top_json(const al_column *c, al_buf *out)

@@ -1,5 +1,6 @@
 /* What is known of a column: name, label, type hint, statistics. Everything is made in one pass
- * over its cells, in order, and is the same however the rows are cut into batches. */
+ * over its cells: an al_part counts the cells of a segment, on any thread; the column takes the
+ * parts in order. The result is the same however the rows of a segment are cut into batches. */
 #ifndef AL_DATA_COLUMN_H
 #define AL_DATA_COLUMN_H
 #include "base/buf.h"
@@ -19,30 +20,53 @@ typedef struct al_sum {
     bool scaled;
 } al_sum;
 
+/* The cells of one segment. */
+typedef struct al_part {
+    uint64_t numbers, texts;
+    uint64_t integers, reals, dates, booleans, others; /* of the rows that hint at the type */
+    al_sum sum;
+    al_cell least, most;              /* of the numbers, */
+    double least_number, most_number; /* and as doubles, which hold them exactly */
+    al_counts counts;
+    al_cell text_least, text_most; /* these three once the part was ended */
+    uint64_t least_key, most_key;  /* their first eight bytes, for a quick no */
+    uint64_t fallback_texts;       /* texts with a digit and no ASCII letter */
+} al_part;
+
+/* Beginnings of texts, for the smallest and the largest. */
+typedef struct al_beginning {
+    char text[AL_COLUMN_SHOWN + 1];
+    uint32_t len; /* AL_COLUMN_SHOWN + 1: there is more */
+} al_beginning;
+
 typedef struct al_column {
     char name[AL_IDENT_MAX + 1];
     char *label; /* may hold NULs */
     size_t label_len;
-    uint64_t nulls, numbers, texts;
-    uint64_t fallback_texts; /* texts with a digit and no ASCII letter */
-    uint64_t hint_rows, hint_integers, hint_reals, hint_dates, hint_booleans, hint_texts;
-    al_sum total, segment;
-    al_cell least, most;              /* of the numbers, */
-    double least_number, most_number; /* and as doubles, which hold them exactly */
-    char text_least[AL_COLUMN_SHOWN + 1], text_most[AL_COLUMN_SHOWN + 1]; /* beginnings */
-    uint32_t least_len, most_len; /* of those; AL_COLUMN_SHOWN + 1: there is more */
-    uint64_t least_key, most_key; /* their first eight bytes, for a quick no */
+    uint64_t numbers, texts;
+    uint64_t fallback_texts;
+    uint64_t integers, reals, dates, booleans, others;
+    al_sum sum;
+    al_cell least, most;
+    double least_number, most_number;
+    al_beginning text_least, text_most;
     al_values *values;
 } al_column;
+
+/* Empties a part (of zeros, or used before); its memory is kept. */
+void al_part_clear(al_part *p);
+void al_part_close(al_part *p);
+/* The next n cells: cells[0], cells[stride] …; the first `hints` of them say what type the column
+ * has. Texts must stay until the part is taken. AL_OK or AL_ENOMEM. */
+int al_part_add(al_part *p, const al_cell *cells, size_t n, size_t stride, size_t hints);
+/* All its cells were added. */
+void al_part_end(al_part *p);
 
 /* label is UTF-8 and copied; AL_OK or AL_ENOMEM. */
 int al_column_open(al_column *c, const char *name, const char *label, size_t len);
 void al_column_close(al_column *c);
-
-/* The next n cells of the column: cells[0], cells[stride] … AL_OK or AL_ENOMEM. */
-int al_column_add(al_column *c, const al_cell *cells, size_t n, size_t stride);
-/* The rows so far end a segment: sums are made by segment. */
-void al_column_segment(al_column *c);
+/* Takes the next segment's part. AL_OK or AL_ENOMEM. */
+int al_column_take(al_column *c, const al_part *p);
 
 const char *al_column_type(const al_column *c); /* integer, real, date, boolean, text */
 bool al_column_mean(const al_column *c, double *mean);

@@ -1,58 +1,227 @@
-/* The parser of delimited text. Separators are found 16 bytes at a time where SSE2 is at hand
- * (every x86-64), else byte by byte; both find the same. */
+/* The parser of delimited text. What is found with AVX2, SSE2 or plain C is the same. */
 #include "data/csv.h"
-#include "data/dataset.h"
+#include "base/cpu.h"
 #include <stdlib.h>
 #include <string.h>
-#if defined(__SSE2__) && !defined(AL_PORTABLE)
-#include <emmintrin.h>
+#if AL_CPU_X86
+#include <immintrin.h>
 #endif
 
-void al_csv_init(al_csv *c, char delimiter, size_t max_cell)
+#define BLOCK  64
+#define AHEAD  64   /* blocks whose masks are made in one go */
+#define PIECES 4096 /* bytes of scratch memory that are had at a time, or more */
+
+/* A bit for each of 64 bytes. */
+struct masks {
+    uint64_t delimiters, feeds, returns, quotes;
+};
+
+static inline uint64_t eight_equal(uint64_t word, char c)
 {
-    memset(c, 0, sizeof *c);
-    c->delimiter = delimiter;
-    c->max_cell = max_cell;
-    c->line = 1;
-    c->segment_end = AL_DATASET_SEGMENT;
+    const uint64_t low = UINT64_C(0x7F7F7F7F7F7F7F7F);
+    uint64_t x = word ^ UINT64_C(0x0101010101010101) * (unsigned char)c;
+    uint64_t zeros = ~(((x & low) + low) | x | low); /* 0x80 in each byte that was c */
+
+    return (zeros >> 7) * UINT64_C(0x0102040810204080) >> 56;
 }
 
-void al_csv_free(al_csv *c)
+static void masks_plain(const char *text, size_t n, char delimiter, struct masks *out)
 {
-    free(c->scratch);
-    c->scratch = NULL;
-}
+    for (size_t i = 0; i < n; i++, text += BLOCK, out++) {
+        *out = (struct masks){ 0 };
+        for (unsigned k = 0; k < BLOCK; k += 8) {
+            uint64_t word;
 
-/* Where the field at p ends: the first delimiter or line end, or end. */
-static inline const char *find_end(const char *p, const char *end, char delimiter)
-{
-#if defined(__SSE2__) && !defined(AL_PORTABLE)
-    const __m128i d = _mm_set1_epi8(delimiter);
-    const __m128i lf = _mm_set1_epi8('\n');
-    const __m128i cr = _mm_set1_epi8('\r');
-
-    for (; p < end; p += 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-        __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(v, d),
-                                   _mm_or_si128(_mm_cmpeq_epi8(v, lf), _mm_cmpeq_epi8(v, cr)));
-        unsigned mask = (unsigned)_mm_movemask_epi8(hit);
-
-        if (mask) {
-            p += __builtin_ctz(mask);
-            return p < end ? p : end;
+            memcpy(&word, text + k, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+            word = __builtin_bswap64(word);
+#endif
+            out->delimiters |= eight_equal(word, delimiter) << k;
+            out->feeds |= eight_equal(word, '\n') << k;
+            out->returns |= eight_equal(word, '\r') << k;
+            out->quotes |= eight_equal(word, '"') << k;
         }
     }
-    return end;
-#else
-    while (p < end && *p != delimiter && *p != '\n' && *p != '\r')
-        p++;
-    return p;
-#endif
 }
 
-static inline bool is_end(const al_csv *c, char ch)
+#if AL_CPU_X86
+static inline uint64_t equal_sse2(const __m128i v[4], char c)
 {
-    return ch == c->delimiter || ch == '\n' || ch == '\r';
+    const __m128i want = _mm_set1_epi8(c);
+    uint64_t mask = 0;
+
+    for (unsigned i = 0; i < 4; i++)
+        mask |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v[i], want)) << 16 * i;
+    return mask;
+}
+
+static void masks_sse2(const char *text, size_t n, char delimiter, struct masks *out)
+{
+    for (size_t i = 0; i < n; i++, text += BLOCK) {
+        __m128i v[4];
+
+        for (unsigned k = 0; k < 4; k++)
+            v[k] = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * k));
+        out[i] = (struct masks){ equal_sse2(v, delimiter), equal_sse2(v, '\n'), equal_sse2(v, '\r'),
+                                 equal_sse2(v, '"') };
+    }
+}
+
+#define AVX2 __attribute__((target("avx2")))
+
+AVX2 static inline uint64_t equal_avx2(__m256i a, __m256i b, char c)
+{
+    const __m256i want = _mm256_set1_epi8(c);
+
+    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, want)) |
+           (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(b, want)) << 32;
+}
+
+AVX2 static void masks_avx2(const char *text, size_t n, char delimiter, struct masks *out)
+{
+    for (size_t i = 0; i < n; i++, text += BLOCK) {
+        __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)text);
+        __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(text + 32));
+
+        out[i] = (struct masks){ equal_avx2(a, b, delimiter), equal_avx2(a, b, '\n'),
+                                 equal_avx2(a, b, '\r'), equal_avx2(a, b, '"') };
+    }
+}
+#endif
+
+static void make_masks(const char *text, size_t n, char delimiter, struct masks *out)
+{
+#if AL_CPU_X86
+    if (al_cpu_avx2()) {
+        masks_avx2(text, n, delimiter, out);
+        return;
+    }
+    if (!al_cpu_plain()) {
+        masks_sse2(text, n, delimiter, out);
+        return;
+    }
+#endif
+    masks_plain(text, n, delimiter, out);
+}
+
+/* The scan. */
+
+void al_csv_scan_open(al_csv_scan *s, char delimiter)
+{
+    *s = (al_csv_scan){ .delimiter = delimiter, .separated = true, .at_start = true };
+}
+
+void al_csv_scan_close(al_csv_scan *s)
+{
+    free(s->ends);
+    memset(s, 0, sizeof *s);
+}
+
+uint64_t *al_csv_scan_take(al_csv_scan *s)
+{
+    uint64_t *ends = s->ends;
+
+    al_csv_scan_open(s, s->delimiter);
+    return ends;
+}
+
+/* The bytes of the block that are inside quotes, those too. `separators`: all of the block, inside
+ * quotes or not. A quote opens a field only at its front, where the byte before is a separator. */
+static inline uint64_t inside_quotes(al_csv_scan *s, uint64_t quotes, uint64_t separators)
+{
+    uint64_t inside = 0, left = quotes;
+    unsigned from = 0;
+
+    if (s->closing) {
+        s->closing = false;
+        s->inside = left & 1; /* doubled */
+        left &= ~UINT64_C(1);
+    }
+    while (left) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
+
+        left &= left - 1;
+        if (!s->inside) {
+            if (i ? separators >> (i - 1) & 1 : s->separated) {
+                s->inside = true;
+                s->opened = s->at + i;
+                from = i;
+            }
+        } else if (i == BLOCK - 1) {
+            s->closing = true; /* or the first of two: the next block knows */
+        } else if (quotes >> (i + 1) & 1) {
+            left &= left - 1;
+        } else {
+            inside |= (~UINT64_C(0) >> (BLOCK - 1 - i)) & (~UINT64_C(0) << from);
+            s->inside = false;
+        }
+    }
+    return s->inside ? inside | ~UINT64_C(0) << from : inside;
+}
+
+/* Not every x86-64 has an instruction for it. */
+static inline unsigned count_bits(uint64_t v)
+{
+    v -= v >> 1 & UINT64_C(0x5555555555555555);
+    v = (v & UINT64_C(0x3333333333333333)) + (v >> 2 & UINT64_C(0x3333333333333333));
+    v = (v + (v >> 4)) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+    return (unsigned)(v * UINT64_C(0x0101010101010101) >> 56);
+}
+
+/* Behind the line end whose first byte is at p; text is at least one byte longer, or ends in a zero
+ * byte. */
+static inline size_t behind_line(const char *text, size_t p)
+{
+    return p + 1 + (text[p] == '\r' && text[p + 1] == '\n');
+}
+
+/* The first of the rows that ends at or behind the limit; -1 when there is none. */
+static int row_at_limit(const al_csv_scan *s, const char *text, uint64_t rows, size_t limit)
+{
+    for (; rows; rows &= rows - 1) {
+        int i = __builtin_ctzll(rows);
+
+        if (behind_line(text, s->at + (size_t)i) >= limit)
+            return i;
+    }
+    return -1;
+}
+
+/* One block, of which `valid` are the bytes that are there. True when the segment ends in it. */
+static inline bool scan_block(al_csv_scan *s, const char *text, const struct masks *m,
+                              uint64_t valid, size_t limit)
+{
+    uint64_t separators = m->delimiters | m->feeds | m->returns;
+    uint64_t inside =
+        (m->quotes || s->inside) ? inside_quotes(s, m->quotes & valid, separators) : 0;
+    uint64_t outside = valid & ~inside, keep = ~UINT64_C(0);
+    uint64_t returns = m->returns & outside, second = m->feeds & (returns << 1 | s->after_cr);
+    uint64_t records = returns | (m->feeds & outside & ~second);
+    uint64_t blanks = records & ((records | second) << 1 | s->at_start) & ~second;
+    bool found = false;
+
+    second &= outside;
+    if (s->at + BLOCK + 1 >= limit) {
+        int i = row_at_limit(s, text, records & ~blanks, limit);
+
+        if (i >= 0) {
+            found = true;
+            keep = ~UINT64_C(0) >> (BLOCK - 1 - i);
+            s->end = behind_line(text, s->at + (size_t)i);
+        }
+    }
+    s->ends[s->at / BLOCK] = ((m->delimiters & outside) | records) & keep;
+    s->lines += count_bits(records & keep);
+    s->blanks += blanks & keep ? count_bits(blanks & keep) : 0;
+    if (inside & keep)
+        s->quoted_lines += count_bits(inside & keep & m->feeds & ~(m->returns << 1)) +
+                           count_bits(inside & keep & m->returns);
+    if (records)
+        s->last_end = s->at + BLOCK - (size_t)__builtin_clzll(records);
+    s->separated = separators >> (BLOCK - 1);
+    s->after_cr = returns >> (BLOCK - 1);
+    s->at_start = (records | second) >> (BLOCK - 1);
+    return found;
 }
 
 /* LF, CRLF and CR each end one line. */
@@ -65,221 +234,317 @@ static uint64_t count_lines(const char *p, const char *end)
     return n;
 }
 
-static int too_long(const al_csv *c, const al_csv_record *r, al_err *err)
+static int cell_too_long(size_t field, size_t max, uint64_t line, al_err *err)
 {
-    al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxCellBytes",
-                "field %zu is longer than %zu bytes", r->fields + 1, c->max_cell);
+    if (field)
+        al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxCellBytes",
+                    "field %zu is longer than %zu bytes", field, max);
+    else
+        al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxCellBytes",
+                    "a quoted field is longer than %zu bytes", max);
     if (err)
-        err->line = c->line + r->lines;
+        err->line = line;
     return al_err_reason(err, AL_ELIMIT, "maxCellBytes");
 }
 
-static int unclosed(const al_csv *c, uint64_t lines, al_err *err)
+static int unclosed(uint64_t line, al_err *err)
 {
     al_err_set(err, AL_EDATA, "ingest_invalid", "input",
                "a quoted field begins here and is never closed");
     if (err)
-        err->line = c->line + lines;
+        err->line = line;
     return al_err_reason(err, AL_EDATA, "syntax");
 }
 
-static void add_scratch(al_csv *c, const char *text, size_t len)
+static int row_too_long(uint64_t line, al_err *err)
 {
-    memcpy(c->scratch + c->scratch_used, text, len);
-    c->scratch_used += len;
-}
-
-/* A quoted field with quotes in it or text behind it: copied, from `from` on. *at is where it ends.
- * Same answers as quoted(). */
-static int quoted_slow(al_csv *c, const char *from, const char *end, bool last, al_cell *cell,
-                       const char **at)
-{
-    const char *start = c->scratch + c->scratch_used, *q;
-
-    for (;;) {
-        q = memchr(from, '"', (size_t)(end - from));
-        if (!q)
-            return 0;
-        add_scratch(c, from, (size_t)(q - from));
-        if (q + 1 == end && !last)
-            return 0;
-        if (q + 1 == end || q[1] != '"')
-            break;
-        add_scratch(c, q, 1);
-        from = q + 2;
-    }
-    *at = find_end(q + 1, end, c->delimiter);
-    if (*at == end && !last)
-        return 0;
-    add_scratch(c, q + 1, (size_t)(*at - (q + 1)));
-    *cell = al_cell_text(start, (size_t)(c->scratch + c->scratch_used - start));
-    return 1;
-}
-
-/* The field whose opening quote stands before `from`: 1 with *cell and where it ends, 0 when the
- * text ends first. */
-static inline int quoted(al_csv *c, const char *from, const char *end, bool last, al_cell *cell,
-                         const char **at)
-{
-    const char *q = memchr(from, '"', (size_t)(end - from));
-
-    if (!q || (q + 1 == end && !last))
-        return 0;
-    if (q + 1 < end && !is_end(c, q[1]))
-        return quoted_slow(c, from, end, last, cell, at);
-    *cell = al_cell_text(from, (size_t)(q - from));
-    *at = q + 1;
-    return 1;
-}
-
-static inline int record(al_csv *c, const char *text, size_t len, bool last, al_cell *cells,
-                         size_t room, al_csv_record *r, al_err *err)
-{
-    const char *p = text, *end = text + len, *at;
-    al_cell cell;
-
-    *r = (al_csv_record){ 0 };
-    if (len == 0)
-        return 0;
-    for (;; p = at + 1) {
-        bool in_quotes = p < end && *p == '"';
-
-        if (in_quotes) {
-            if (!quoted(c, p + 1, end, last, &cell, &at)) {
-                if ((size_t)(end - p) >
-                    2 * c->max_cell + 2) /* even if all of it were doubled quotes */
-                    return too_long(c, r, err);
-                return last ? unclosed(c, r->lines, err) : 0;
-            }
-        } else {
-            at = find_end(p, end, c->delimiter);
-            cell = al_cell_text(p, (size_t)(at - p));
-        }
-        if (cell.len > c->max_cell)
-            return too_long(c, r, err);
-        if (at == end && !last)
-            return 0;
-        if (in_quotes)
-            r->lines += count_lines(p, at);
-        if (r->fields < room) {
-            if (cell.len == 0)
-                cell.kind = AL_CELL_NULL;
-            cells[r->fields] = cell;
-        }
-        r->fields++;
-        if (at == end || *at != c->delimiter)
-            break;
-    }
-    r->blank = at == text;
-    if (at < end) {
-        if (*at == '\r' && at + 1 == end && !last)
-            return 0;
-        at += *at == '\r' && at + 1 < end && at[1] == '\n' ? 2 : 1;
-        r->lines++;
-    }
-    r->used = (size_t)(at - text);
-    return 1;
-}
-
-/* Room for all of text in the scratch: no field needs more than it had in the text. */
-static int begin(al_csv *c, size_t len, al_err *err)
-{
-    char *more;
-
-    c->scratch_used = 0;
-    if (len <= c->scratch_room)
-        return AL_OK;
-    more = realloc(c->scratch, len);
-    if (!more)
-        return al_err_set(err, AL_ENOMEM, "internal", "input", "not enough memory");
-    c->scratch = more;
-    c->scratch_room = len;
-    return AL_OK;
-}
-
-static int check_size(const al_csv *c, size_t bytes, al_err *err)
-{
-    if (bytes <= AL_CSV_MAX_RECORD)
-        return AL_OK;
     al_err_setf(err, AL_ELIMIT, "ingest_limit", "row", "a row is longer than %u bytes",
                 AL_CSV_MAX_RECORD);
     if (err)
-        err->line = c->line;
+        err->line = line;
     return AL_ELIMIT;
 }
 
-int al_csv_read(al_csv *c, const char *text, size_t len, bool last, al_cell *cells, size_t room,
-                al_csv_record *r, al_err *err)
+static int check_sizes(const al_csv_scan *s, const char *text, size_t max_cell, uint64_t line,
+                       al_err *err)
 {
-    int rc = begin(c, len, err), found;
+    if (s->inside && !s->closing && s->at > s->opened && s->at - s->opened > 2 * max_cell + 2)
+        return cell_too_long(0, max_cell, line + count_lines(text, text + s->opened), err);
+    if (s->at > s->last_end && s->at - s->last_end > AL_CSV_MAX_RECORD)
+        return row_too_long(line + count_lines(text, text + s->last_end), err);
+    return AL_OK;
+}
 
+static int need_words(al_csv_scan *s, size_t len, al_err *err)
+{
+    size_t words = len / BLOCK + 2;
+    uint64_t *more;
+
+    if (words <= s->words)
+        return AL_OK;
+    words += words / 2;
+    more = realloc(s->ends, words * sizeof *more);
+    if (!more)
+        return al_err_set(err, AL_ENOMEM, "internal", "input", "not enough memory");
+    s->ends = more;
+    s->words = words;
+    return AL_OK;
+}
+
+static void count_rows(al_csv_scan *s)
+{
+    s->rows = s->lines - s->blanks;
+    s->lines += s->quoted_lines;
+}
+
+/* The text is over: its last record may do without a line end. */
+static int end_text(al_csv_scan *s, const char *text, size_t len, uint64_t line, al_err *err)
+{
+    size_t from = s->last_end ? behind_line(text, s->last_end - 1) : 0;
+
+    if (s->inside && !s->closing)
+        return unclosed(line + count_lines(text, text + s->opened), err);
+    count_rows(s);
+    s->rows += from < len;
+    s->end = len;
+    return 1;
+}
+
+int al_csv_scan_text(al_csv_scan *s, const char *text, size_t len, bool last, size_t limit,
+                     size_t max_cell, uint64_t line, al_err *err)
+{
+    struct masks masks[AHEAD];
+    int rc = need_words(s, len, err);
+
+    /* The byte behind a block decides what a return at its end is. */
+    while (rc == AL_OK && (last ? s->at < len : s->at + BLOCK < len)) {
+        size_t left = len - s->at, n = last ? (left + BLOCK - 1) / BLOCK : (left - 1) / BLOCK;
+
+        n = n < AHEAD ? n : AHEAD;
+        make_masks(text + s->at, n, s->delimiter, masks);
+        for (size_t i = 0; i < n; i++, s->at += BLOCK) {
+            size_t have = len - s->at;
+            uint64_t valid = have < BLOCK ? ~(~UINT64_C(0) << have) : ~UINT64_C(0);
+
+            if (scan_block(s, text, &masks[i], valid, limit)) {
+                count_rows(s);
+                return 1;
+            }
+        }
+        rc = check_sizes(s, text, max_cell, line, err);
+    }
     if (rc != AL_OK)
         return rc;
-    found = record(c, text, len, last, cells, room, r, err);
-    if (found >= 0)
-        rc = check_size(c, found ? r->used : len, err);
-    return rc == AL_OK ? found : rc;
+    return last ? end_text(s, text, len, line, err) : 0;
 }
 
-void al_csv_pass(al_csv *c, const al_csv_record *r)
+/* The fields. */
+
+struct al_csv_scratch {
+    struct al_csv_scratch *next;
+    size_t used, room;
+    char bytes[];
+};
+
+void al_csv_irregular_add(al_csv_irregular *to, const al_csv_irregular *more)
 {
-    c->line += r->lines;
-    c->offset += r->used;
+    for (size_t i = 0; i < AL_CSV_LINES && i < more->count && to->count + i < AL_CSV_LINES; i++)
+        to->lines[to->count + i] = more->lines[i];
+    to->count += more->count;
 }
 
-static void note_irregular(al_csv_irregular *i, uint64_t line)
+void al_csv_fields_open(al_csv_fields *f, const char *text, size_t len, const uint64_t *ends,
+                        char delimiter, size_t max_cell, uint64_t line)
+{
+    *f = (al_csv_fields){
+        .text = text,
+        .len = len,
+        .ends = ends,
+        .delimiter = delimiter,
+        .max_cell = max_cell,
+        .line = line,
+        .bits = len ? ends[0] : 0,
+        .counted_line = line,
+    };
+}
+
+void al_csv_fields_close(al_csv_fields *f)
+{
+    struct al_csv_scratch *s = f->scratch;
+
+    while (s) {
+        struct al_csv_scratch *next = s->next;
+
+        free(s);
+        s = next;
+    }
+    f->scratch = NULL;
+}
+
+/* The number of the line on which the byte at p stands; p never goes back. */
+static uint64_t line_of(al_csv_fields *f, size_t p)
+{
+    f->counted_line += count_lines(f->text + f->counted, f->text + p);
+    f->counted = p;
+    return f->counted_line;
+}
+
+static char *scratch_room(al_csv_fields *f, size_t bytes)
+{
+    struct al_csv_scratch *s = f->scratch;
+
+    if (!s || s->room - s->used < bytes) {
+        size_t room = s && s->room >= PIECES ? s->room * 2 : PIECES;
+
+        room = room < bytes ? bytes : room;
+        s = malloc(sizeof *s + room);
+        if (!s)
+            return NULL;
+        s->next = f->scratch;
+        s->used = 0;
+        s->room = room;
+        f->scratch = s;
+    }
+    return s->bytes + s->used;
+}
+
+/* A quoted field with quotes in it or text behind it, from behind its first quote to its end. */
+static int unquote(al_csv_fields *f, const char *from, const char *end, al_cell *cell)
+{
+    char *start = scratch_room(f, (size_t)(end - from)), *to = start;
+
+    if (!start)
+        return AL_ENOMEM;
+    for (;;) {
+        const char *q = memchr(from, '"', (size_t)(end - from));
+        size_t n = (size_t)((q ? q : end) - from);
+
+        memcpy(to, from, n);
+        to += n;
+        if (!q)
+            break;
+        from = q + 1;
+        if (from == end || *from != '"') { /* closed; what follows is literal */
+            memcpy(to, from, (size_t)(end - from));
+            to += end - from;
+            break;
+        }
+        *to++ = '"';
+        from++;
+    }
+    f->scratch->used += (size_t)(to - start);
+    *cell = al_cell_text(start, (size_t)(to - start));
+    return AL_OK;
+}
+
+static int quoted(al_csv_fields *f, const char *p, const char *end, al_cell *cell)
+{
+    const char *q = memchr(p + 1, '"', (size_t)(end - p - 1));
+
+    if (!q || q + 1 != end)
+        return unquote(f, p + 1, end, cell);
+    *cell = al_cell_text(p + 1, (size_t)(q - p - 1));
+    return AL_OK;
+}
+
+/* Where the next field ends. */
+static inline size_t next_end(al_csv_fields *f)
+{
+    size_t p;
+
+    while (!f->bits) {
+        if ((f->word + 1) * BLOCK >= f->len)
+            return f->len;
+        f->bits = f->ends[++f->word];
+    }
+    p = f->word * BLOCK + (size_t)__builtin_ctzll(f->bits);
+    f->bits &= f->bits - 1;
+    return p;
+}
+
+/* The fields of the next record: the first `room` of them to cells. Like al_csv_record, but blank
+ * lines are records without fields. numbers: texts that are numbers become them. */
+static inline int record(al_csv_fields *f, al_cell *cells, size_t room, bool numbers,
+                         size_t *fields, al_err *err)
+{
+    size_t n = 0, start = f->at, from = start;
+
+    if (start >= f->len)
+        return 0;
+    for (;;) {
+        size_t end = next_end(f);
+        const char *p = f->text + from;
+        bool over = end >= f->len || f->text[end] != f->delimiter;
+        al_cell cell = al_cell_null();
+
+        if (over && n == 0 && end == start) {
+            f->at = end < f->len ? behind_line(f->text, end) : end;
+            *fields = 0;
+            return 1;
+        }
+        if (end > from) {
+            if (*p == '"') {
+                if (quoted(f, p, f->text + end, &cell) != AL_OK)
+                    return al_err_set(err, AL_ENOMEM, "internal", "input", "not enough memory");
+            } else {
+                cell = al_cell_text(p, end - from);
+            }
+            if (cell.len > f->max_cell)
+                return cell_too_long(n + 1, f->max_cell, line_of(f, from), err);
+            if (n < room) {
+                if (numbers || cell.len == 0)
+                    al_cell_parse(&cells[n], cell.text, cell.len);
+                else
+                    cells[n] = cell;
+            }
+        } else if (n < room) {
+            cells[n] = cell;
+        }
+        n++;
+        if (over) {
+            f->at = end < f->len ? behind_line(f->text, end) : end;
+            *fields = n;
+            return 1;
+        }
+        from = end + 1;
+    }
+}
+
+int al_csv_record(al_csv_fields *f, al_cell *cells, size_t room, size_t *fields, al_err *err)
+{
+    int rc;
+
+    do
+        rc = record(f, cells, room, false, fields, err);
+    while (rc == 1 && *fields == 0);
+    return rc;
+}
+
+static void note_irregular(al_csv_fields *f, al_csv_irregular *i, size_t start)
 {
     if (i->count < AL_CSV_LINES)
-        i->lines[i->count] = line;
+        i->lines[i->count] = line_of(f, start);
     i->count++;
 }
 
-/* From the fields of a record to the cells of a row. */
-static void make_row(al_csv *c, al_cell *row, size_t columns, size_t fields)
+int al_csv_rows(al_csv_fields *f, al_batch *b, al_err *err)
 {
-    size_t have = fields < columns ? fields : columns;
-
-    for (size_t i = 0; i < have; i++)
-        if (row[i].kind == AL_CELL_TEXT)
-            al_cell_parse(&row[i], row[i].text, row[i].len);
-    for (size_t i = have; i < columns; i++)
-        row[i] = al_cell_null();
-    if (fields < columns)
-        note_irregular(&c->short_rows, c->line);
-    else if (fields > columns)
-        note_irregular(&c->long_rows, c->line);
-}
-
-int al_csv_rows(al_csv *c, const char *text, size_t len, bool last, al_batch *b, size_t *used,
-                al_err *err)
-{
-    int rc = begin(c, len, err);
-
     b->rows = 0;
     b->segment_end = false;
-    *used = 0;
-    if (rc != AL_OK)
-        return rc;
-    while (b->rows < b->room && !b->segment_end) {
+    while (b->rows < b->room) {
         al_cell *row = b->cells + b->rows * b->columns;
-        al_csv_record r;
-        int found = record(c, text + *used, len - *used, last, row, b->columns, &r, err);
+        size_t fields, start = f->at;
+        int rc = record(f, row, b->columns, true, &fields, err);
 
-        if (found < 0)
-            return found;
-        rc = check_size(c, found ? r.used : len - *used, err);
-        if (rc != AL_OK || !found)
+        if (rc <= 0)
             return rc;
-        if (!r.blank) {
-            make_row(c, row, b->columns, r.fields);
-            b->rows++;
-        }
-        *used += r.used;
-        al_csv_pass(c, &r);
-        if (!r.blank && c->offset >= c->segment_end) {
-            b->segment_end = true;
-            c->segment_end = (c->offset / AL_DATASET_SEGMENT + 1) * AL_DATASET_SEGMENT;
-        }
+        if (fields == 0)
+            continue;
+        for (size_t i = fields; i < b->columns; i++)
+            row[i] = al_cell_null();
+        if (fields != b->columns)
+            note_irregular(f, fields < b->columns ? &f->short_rows : &f->long_rows, start);
+        b->rows++;
     }
     return AL_OK;
 }

@@ -2,56 +2,75 @@
  * quote inside an unquoted field is literal; text behind a closing quote is kept; short rows are
  * padded and long rows trimmed, and both are counted. A quote that is never closed is an error.
  *
- * The parser holds no state inside a row: it is given whole text, answers how much of it was whole
- * rows, and reads the rest again when there is more. So the result does not depend on how the text
- * was cut. */
+ * Reading has two steps. The scan goes over the text in order, 64 bytes at a time, and marks where
+ * fields and records end: it alone knows what is inside quotes. The fields of a piece of text that
+ * was scanned can then be read by themselves, on any thread. */
 #ifndef AL_DATA_CSV_H
 #define AL_DATA_CSV_H
-#include "base/buf.h"
 #include "base/err.h"
 #include "data/cell.h"
+#include <stdbool.h>
 
 #define AL_CSV_MAX_RECORD   (64u * 1024 * 1024) /* bytes of one row as written */
 #define AL_CSV_NO_DELIMITER '\xFF'              /* a byte that no UTF-8 holds: rows of one field */
 #define AL_CSV_LINES        10                  /* line numbers kept of irregular rows */
+
+typedef struct al_csv_scan {
+    char delimiter;
+    uint64_t *ends; /* a bit for each byte of text: a delimiter, or the first byte of a line end */
+    size_t end;     /* of what was scanned: the records that it holds are whole */
+    uint64_t rows;  /* of it: records that are no blank lines */
+    uint64_t lines; /* line ends in it, those inside quotes too */
+    /* private */
+    uint64_t blanks, quoted_lines;
+    size_t words, at, opened, last_end;
+    bool inside, closing, separated, after_cr, at_start;
+} al_csv_scan;
+
+void al_csv_scan_open(al_csv_scan *s, char delimiter);
+void al_csv_scan_close(al_csv_scan *s);
+/* Gives the marks away, for the caller to free(), and begins a new text. */
+uint64_t *al_csv_scan_take(al_csv_scan *s);
+
+/* Goes on over text, the first len bytes of which are there (and 64 readable ones behind). A call
+ * that follows sees the same bytes, and more. 1: the first record that ends at or behind `limit`
+ * ends at s->end, where the next text begins; or, with `last`, the text ends there: the last record
+ * needs no line end. 0: more text is needed. Else an error: a quote that is not closed within
+ * twice max_cell bytes, or a row longer than AL_CSV_MAX_RECORD; its err->line counts from `line`,
+ * the number of the text's first line. */
+int al_csv_scan_text(al_csv_scan *s, const char *text, size_t len, bool last, size_t limit,
+                     size_t max_cell, uint64_t line, al_err *err);
 
 typedef struct al_csv_irregular {
     uint64_t count;
     uint64_t lines[AL_CSV_LINES];
 } al_csv_irregular;
 
-typedef struct al_csv {
+/* Adds what a later piece of text had. */
+void al_csv_irregular_add(al_csv_irregular *to, const al_csv_irregular *more);
+
+typedef struct al_csv_fields { /* reads the fields of a text that was scanned */
+    const char *text;
+    size_t len;
+    const uint64_t *ends;
     char delimiter;
     size_t max_cell; /* bytes */
-    uint64_t line;   /* of the next record, from 1 */
-    uint64_t offset; /* of the next record in the text */
-    uint64_t segment_end;
+    uint64_t line;   /* number of the text's first line */
     al_csv_irregular short_rows, long_rows;
-    char *scratch; /* fields without their doubled quotes */
-    size_t scratch_used, scratch_room;
-} al_csv;
+    /* private */
+    size_t at, word, counted;
+    uint64_t bits, counted_line;
+    struct al_csv_scratch *scratch; /* fields without their doubled quotes */
+} al_csv_fields;
 
-typedef struct al_csv_record {
-    size_t fields;  /* that it has */
-    size_t used;    /* bytes, the line end included */
-    uint64_t lines; /* line ends among them */
-    bool blank;     /* an empty line */
-} al_csv_record;
-
-void al_csv_init(al_csv *c, char delimiter, size_t max_cell);
-void al_csv_free(al_csv *c);
-
-/* The record at text, of which 16 bytes behind len must be readable: 1 with *r and the first `room`
- * fields as TEXT or NULL, not yet as numbers (they live until the next call); 0 when the text ends
- * inside it, or at once; else an error. last: the text ends for good. c is not moved on. */
-int al_csv_read(al_csv *c, const char *text, size_t len, bool last, al_cell *cells, size_t room,
-                al_csv_record *r, al_err *err);
-/* Moves behind a record read. */
-void al_csv_pass(al_csv *c, const al_csv_record *r);
-
-/* Whole rows from the front of text into batch, until it is full, a segment ends, or the text does;
- * *used says how much of the text they were. Cells live until the next call. */
-int al_csv_rows(al_csv *c, const char *text, size_t len, bool last, al_batch *batch, size_t *used,
-                al_err *err);
+void al_csv_fields_open(al_csv_fields *f, const char *text, size_t len, const uint64_t *ends,
+                        char delimiter, size_t max_cell, uint64_t line);
+void al_csv_fields_close(al_csv_fields *f);
+/* The next rows: batch->rows of them, at most batch->room; 0 at the end. Their texts stay until
+ * close. "ingest_limit" for a cell longer than max_cell. */
+int al_csv_rows(al_csv_fields *f, al_batch *batch, al_err *err);
+/* The next record that is no blank line, its fields as TEXT or NULL, not yet as numbers: 1 with the
+ * first `room` of them and how many there are, 0 at the end; else an error. */
+int al_csv_record(al_csv_fields *f, al_cell *cells, size_t room, size_t *fields, al_err *err);
 
 #endif

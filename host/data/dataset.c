@@ -4,9 +4,11 @@
 #include "base/json.h"
 #include "data/column.h"
 #include "data/ident.h"
+#include "data/pool.h"
 #include "data/sqlitefile.h"
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,11 +18,36 @@
 #define PAGE_SIZE      16384
 #define DEFAULT_BUDGET (UINT64_C(256) << 20)
 
+#define SLICE_CELLS 32768 /* cells that stay in the processor's cache while they are looked at */
+
 struct sheet {
     char *name, *table;
     al_column *columns;
     size_t ncolumns;
-    uint64_t rows;
+    al_idents *idents;
+    uint64_t rows; /* of all jobs submitted */
+};
+
+/* A segment: a job and what is made of it. */
+struct al_rows {
+    al_dataset *dataset;
+    al_job *job;
+    struct sheet *sheet;
+    uint64_t first; /* number of its first row in the sheet, from 0 */
+    uint64_t rows;  /* made so far */
+    al_pages pages; /* of its rows */
+    uint32_t at;    /* their place in the file */
+    al_part *parts; /* of its columns */
+    size_t ncolumns, columns_room;
+    al_rows *next; /* in the list of those that are free */
+};
+
+/* Rows that al_dataset_rows has copied. */
+struct copy {
+    al_job job;
+    al_batch batch;
+    char *texts;
+    size_t texts_len, texts_room;
 };
 
 struct al_dataset {
@@ -28,12 +55,18 @@ struct al_dataset {
     al_dataset_options options;
     struct sheet *sheets;
     size_t nsheets;
+    al_pool *pool;
+    pthread_mutex_t mutex; /* of `free`, and of row counts that others see */
+    al_rows *free;
+    struct copy *copy;
 };
 
 static int no_memory(al_err *err)
 {
     return al_err_set(err, AL_ENOMEM, "internal", "dataset", "not enough memory");
 }
+
+static const al_pool_calls segment_calls;
 
 int al_dataset_open(al_dataset **out, int fd, const al_dataset_options *o, al_err *err)
 {
@@ -46,60 +79,85 @@ int al_dataset_open(al_dataset **out, int fd, const al_dataset_options *o, al_er
     d = calloc(1, sizeof *d);
     if (!d)
         return no_memory(err);
+    pthread_mutex_init(&d->mutex, NULL);
     d->options = *o;
     if (!d->options.values_budget)
         d->options.values_budget = DEFAULT_BUDGET;
     if (d->options.max_rows > UINT32_MAX)
         d->options.max_rows = UINT32_MAX; /* counts of values have 32 bits */
     rc = al_sqlitefile_open(&d->file, fd, PAGE_SIZE, err);
-    if (rc != AL_OK) {
-        free(d);
-        return rc;
-    }
-    *out = d;
-    return AL_OK;
+    if (rc == AL_OK)
+        rc = al_pool_open(&d->pool, o->threads, &segment_calls, err);
+    if (rc != AL_OK)
+        al_dataset_close(d);
+    else
+        *out = d;
+    return rc;
 }
+
+static void rows_close(al_rows *r)
+{
+    for (size_t i = 0; i < r->columns_room; i++)
+        al_part_close(&r->parts[i]);
+    free(r->parts);
+    al_pages_close(&r->pages);
+    free(r);
+}
+
+static void copy_free(al_job *job);
 
 void al_dataset_close(al_dataset *d)
 {
     if (!d)
         return;
+    al_pool_close(d->pool);
+    if (d->copy)
+        copy_free(&d->copy->job);
+    for (al_rows *r = d->free, *next; r; r = next) {
+        next = r->next;
+        rows_close(r);
+    }
     for (size_t i = 0; i < d->nsheets; i++) {
         for (size_t k = 0; k < d->sheets[i].ncolumns; k++)
             al_column_close(&d->sheets[i].columns[k]);
         free(d->sheets[i].columns);
         free(d->sheets[i].name);
         free(d->sheets[i].table);
+        al_idents_close(d->sheets[i].idents);
     }
     free(d->sheets);
     al_sqlitefile_close(d->file);
+    pthread_mutex_destroy(&d->mutex);
     free(d);
 }
 
-static int open_columns(struct sheet *s, const al_cell *labels, size_t n)
+/* Sheets. */
+
+static int open_idents(struct sheet *s)
 {
     static const char *const taken[] = { "rowid", "oid", "_rowid_" };
-    al_idents *ids;
-    int rc = al_idents_open(&ids);
+    int rc = al_idents_open(&s->idents);
 
-    s->columns = calloc(n, sizeof *s->columns);
-    if (rc == AL_OK && !s->columns)
-        rc = AL_ENOMEM;
     for (size_t i = 0; i < 3 && rc == AL_OK; i++)
-        rc = al_idents_reserve(ids, taken[i]);
-    for (size_t i = 0; i < n && rc == AL_OK; i++) {
-        bool given = labels[i].kind == AL_CELL_TEXT;
-        const char *label = given ? labels[i].text : "";
-        size_t len = given ? labels[i].len : 0;
-        char name[AL_IDENT_MAX + 1];
+        rc = al_idents_reserve(s->idents, taken[i]);
+    return rc;
+}
 
-        rc = al_idents_name(ids, "", label, len, "column_", i + 1, name);
-        if (rc == AL_OK)
-            rc = al_column_open(&s->columns[i], name, given ? label : name,
-                                given ? len : strlen(name));
-        s->ncolumns = i + 1;
-    }
-    al_idents_close(ids);
+static int add_column(struct sheet *s, const al_cell *label)
+{
+    bool given = label->kind == AL_CELL_TEXT;
+    char name[AL_IDENT_MAX + 1];
+    al_column *more = realloc(s->columns, (s->ncolumns + 1) * sizeof *more);
+    int rc;
+
+    if (!more)
+        return AL_ENOMEM;
+    s->columns = more;
+    rc = al_idents_name(s->idents, "", given ? label->text : "", given ? label->len : 0, "column_",
+                        s->ncolumns + 1, name);
+    if (rc == AL_OK)
+        rc = al_column_open(&more[s->ncolumns++], name, given ? label->text : name,
+                            given ? label->len : strlen(name));
     return rc;
 }
 
@@ -111,17 +169,38 @@ static int create_statement(const struct sheet *s, al_buf *sql)
     return al_buf_char(sql, ')');
 }
 
-/* The last segment of a sheet ends where its rows do. */
-static int end_segment(al_dataset *d, al_err *err);
+static int submit_copy(al_dataset *d, al_err *err);
+
+/* All rows of the sheet are there. */
+static int end_sheet(al_dataset *d, al_err *err)
+{
+    struct sheet *s;
+    al_buf sql;
+    int rc;
+
+    if (d->nsheets == 0)
+        return AL_OK;
+    rc = submit_copy(d, err);
+    if (rc == AL_OK)
+        rc = al_pool_wait(d->pool, err);
+    if (rc != AL_OK)
+        return rc;
+    s = &d->sheets[d->nsheets - 1];
+    assert(s->ncolumns > 0);
+    al_buf_init(&sql, 0);
+    rc = create_statement(s, &sql) == AL_OK ? al_sqlitefile_table(d->file, s->table, sql.data, err)
+                                            : no_memory(err);
+    al_buf_free(&sql);
+    return rc;
+}
 
 int al_dataset_sheet(al_dataset *d, const char *name, const char *table, const al_cell *labels,
                      size_t n, al_err *err)
 {
     struct sheet *more, *s;
-    al_buf sql;
-    int rc = d->nsheets ? end_segment(d, err) : AL_OK;
+    int rc = end_sheet(d, err);
 
-    assert(n >= 1 && n <= AL_DATASET_MAX_COLUMNS);
+    assert(n <= AL_DATASET_MAX_COLUMNS);
     if (rc != AL_OK)
         return rc;
     more = realloc(d->sheets, (d->nsheets + 1) * sizeof *more);
@@ -130,13 +209,20 @@ int al_dataset_sheet(al_dataset *d, const char *name, const char *table, const a
     d->sheets = more;
     s = &d->sheets[d->nsheets++];
     *s = (struct sheet){ .name = strdup(name), .table = strdup(table) };
-    if (!s->name || !s->table || open_columns(s, labels, n) != AL_OK)
+    if (!s->name || !s->table || open_idents(s) != AL_OK)
         return no_memory(err);
-    al_buf_init(&sql, 0);
-    rc = create_statement(s, &sql) == AL_OK ? al_sqlitefile_table(d->file, table, sql.data, err)
-                                            : no_memory(err);
-    al_buf_free(&sql);
-    return rc;
+    for (size_t i = 0; i < n; i++)
+        if (add_column(s, &labels[i]) != AL_OK)
+            return no_memory(err);
+    return AL_OK;
+}
+
+int al_dataset_column(al_dataset *d, const al_cell *label, al_err *err)
+{
+    struct sheet *s = &d->sheets[d->nsheets - 1];
+
+    assert(s->ncolumns < AL_DATASET_MAX_COLUMNS);
+    return add_column(s, label) == AL_OK ? AL_OK : no_memory(err);
 }
 
 /* The column whose values cost most becomes an estimate, until the rest fits. */
@@ -164,38 +250,267 @@ static int keep_budget(al_dataset *d)
     }
 }
 
-static int end_segment(al_dataset *d, al_err *err)
-{
-    struct sheet *s = &d->sheets[d->nsheets - 1];
+/* Segments. */
 
-    for (size_t i = 0; i < s->ncolumns; i++)
-        al_column_segment(&s->columns[i]);
-    if (keep_budget(d) != AL_OK)
-        return no_memory(err);
-    return al_sqlitefile_segment(d->file, err);
+static void begin_rows(al_rows *r)
+{
+    r->rows = 0;
+    for (size_t i = 0; i < r->columns_room; i++)
+        al_part_clear(&r->parts[i]);
+    r->ncolumns = 0;
+    al_pages_begin(&r->pages, (int64_t)r->first + 1, 0);
 }
 
-int al_dataset_rows(al_dataset *d, const al_batch *batch, al_err *err)
+static int need_parts(al_rows *r, size_t columns)
 {
-    struct sheet *s = &d->sheets[d->nsheets - 1];
+    al_part *more;
 
-    assert(batch->columns == s->ncolumns);
-    if (batch->rows > d->options.max_rows - s->rows) {
-        al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxRows", "more than %llu rows",
-                    (unsigned long long)d->options.max_rows);
-        return al_err_reason(err, AL_ELIMIT, "maxRows");
+    if (columns > r->columns_room) {
+        more = realloc(r->parts, columns * sizeof *more);
+        if (!more)
+            return AL_ENOMEM;
+        memset(more + r->columns_room, 0, (columns - r->columns_room) * sizeof *more);
+        r->parts = more;
+        r->columns_room = columns;
     }
-    for (size_t i = 0; i < batch->rows; i++) {
-        int rc = al_sqlitefile_row(d->file, batch->cells + i * batch->columns, batch->columns, err);
+    if (columns > r->ncolumns)
+        r->ncolumns = columns;
+    return AL_OK;
+}
+
+static int add_slice(al_rows *r, const al_cell *cells, size_t rows, size_t columns, al_err *err)
+{
+    uint64_t row = r->first + r->rows;
+    size_t hints = row < AL_COLUMN_HINT_ROWS ? (size_t)(AL_COLUMN_HINT_ROWS - row) : 0;
+
+    for (size_t i = 0; i < rows; i++) {
+        int rc = al_pages_row(&r->pages, cells + i * columns, columns, err);
 
         if (rc != AL_OK)
             return rc;
     }
-    s->rows += batch->rows;
-    for (size_t i = 0; i < s->ncolumns; i++)
-        if (al_column_add(&s->columns[i], batch->cells + i, batch->rows, batch->columns) != AL_OK)
+    for (size_t i = 0; i < columns; i++)
+        if (al_part_add(&r->parts[i], cells + i, rows, columns, hints) != AL_OK)
             return no_memory(err);
-    return batch->segment_end ? end_segment(d, err) : AL_OK;
+    r->rows += rows;
+    return AL_OK;
+}
+
+int al_rows_add(al_rows *r, const al_batch *b, al_err *err)
+{
+    size_t slice = b->columns < SLICE_CELLS ? SLICE_CELLS / (b->columns + 1) : 1;
+    int rc = need_parts(r, b->columns) == AL_OK ? AL_OK : no_memory(err);
+
+    for (size_t done = 0; done < b->rows && rc == AL_OK; done += slice) {
+        size_t rows = b->rows - done < slice ? b->rows - done : slice;
+
+        rc = add_slice(r, b->cells + done * b->columns, rows, b->columns, err);
+    }
+    return rc;
+}
+
+static int segment_run(void *segment, al_err *err)
+{
+    al_rows *r = segment;
+    int rc;
+
+    begin_rows(r);
+    rc = r->job->run(r->job, r, err);
+    if (rc != AL_OK)
+        return rc;
+    assert(r->rows == r->job->rows);
+    al_pages_end(&r->pages);
+    for (size_t i = 0; i < r->ncolumns; i++)
+        al_part_end(&r->parts[i]);
+    return AL_OK;
+}
+
+static int segment_turn(void *segment, al_err *err)
+{
+    al_rows *r = segment;
+    al_dataset *d = r->dataset;
+    struct sheet *s = &d->sheets[d->nsheets - 1];
+    int rc = r->job->turn ? r->job->turn(r->job, err) : AL_OK;
+
+    if (rc == AL_JOB_AGAIN) {
+        rc = segment_run(r, err);
+        if (rc == AL_OK)
+            rc = r->job->turn(r->job, err);
+    }
+    if (rc != AL_OK)
+        return rc;
+    assert(r->ncolumns <= s->ncolumns);
+    for (size_t i = 0; i < r->ncolumns; i++)
+        if (al_column_take(&s->columns[i], &r->parts[i]) != AL_OK)
+            return no_memory(err);
+    if (keep_budget(d) != AL_OK)
+        return no_memory(err);
+    return al_sqlitefile_place(d->file, &r->pages, &r->at, err);
+}
+
+static int segment_after(void *segment, al_err *err)
+{
+    al_rows *r = segment;
+
+    return al_sqlitefile_write(r->dataset->file, &r->pages, r->at, err);
+}
+
+static void segment_free(void *segment)
+{
+    al_rows *r = segment;
+    al_dataset *d = r->dataset;
+
+    r->job->free(r->job);
+    pthread_mutex_lock(&d->mutex);
+    r->next = d->free;
+    d->free = r;
+    pthread_mutex_unlock(&d->mutex);
+}
+
+static const al_pool_calls segment_calls = { segment_run, segment_turn, segment_after,
+                                             segment_free };
+
+/* One that was used before, or a new one. */
+static al_rows *take_rows(al_dataset *d)
+{
+    al_rows *r;
+
+    pthread_mutex_lock(&d->mutex);
+    r = d->free;
+    if (r)
+        d->free = r->next;
+    pthread_mutex_unlock(&d->mutex);
+    if (r)
+        return r;
+    r = calloc(1, sizeof *r);
+    if (r && al_pages_open(&r->pages, PAGE_SIZE) != AL_OK) {
+        free(r);
+        return NULL;
+    }
+    return r;
+}
+
+int al_dataset_submit(al_dataset *d, al_job *job, al_err *err)
+{
+    struct sheet *s = &d->sheets[d->nsheets - 1];
+    al_rows *r;
+
+    if (job->rows > d->options.max_rows - s->rows) {
+        job->free(job);
+        al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxRows", "more than %llu rows",
+                    (unsigned long long)d->options.max_rows);
+        return al_err_reason(err, AL_ELIMIT, "maxRows");
+    }
+    r = take_rows(d);
+    if (!r) {
+        job->free(job);
+        return no_memory(err);
+    }
+    r->dataset = d;
+    r->job = job;
+    r->first = s->rows;
+    s->rows += job->rows;
+    return al_pool_submit(d->pool, r, err);
+}
+
+int al_dataset_wait(al_dataset *d, al_err *err)
+{
+    return al_pool_wait(d->pool, err);
+}
+
+/* Copied rows. */
+
+static void copy_free(al_job *job)
+{
+    struct copy *c = (struct copy *)job;
+
+    free(c->batch.cells);
+    free(c->texts);
+    free(c);
+}
+
+static int copy_run(al_job *job, al_rows *rows, al_err *err)
+{
+    struct copy *c = (struct copy *)job;
+
+    return al_rows_add(rows, &c->batch, err);
+}
+
+/* Texts were kept as offsets: where they would lie was not known before all were there. */
+static int submit_copy(al_dataset *d, al_err *err)
+{
+    struct copy *c = d->copy;
+
+    if (!c)
+        return AL_OK;
+    d->copy = NULL;
+    for (size_t i = 0; i < c->batch.rows * c->batch.columns; i++)
+        if (c->batch.cells[i].kind == AL_CELL_TEXT)
+            c->batch.cells[i].text = c->texts + c->batch.cells[i].integer;
+    c->job = (al_job){ .rows = c->batch.rows, .run = copy_run, .free = copy_free };
+    return al_dataset_submit(d, &c->job, err);
+}
+
+static int copy_room(struct copy *c, const al_batch *b, size_t bytes)
+{
+    size_t rows = c->batch.rows + b->rows;
+
+    if (rows > c->batch.room) {
+        size_t room = rows * 2;
+        al_cell *more = realloc(c->batch.cells, room * b->columns * sizeof *more);
+
+        if (!more)
+            return AL_ENOMEM;
+        c->batch.cells = more;
+        c->batch.room = room;
+    }
+    if (c->texts_len + bytes > c->texts_room) {
+        size_t room = (c->texts_len + bytes) * 2;
+        char *more = realloc(c->texts, room);
+
+        if (!more)
+            return AL_ENOMEM;
+        c->texts = more;
+        c->texts_room = room;
+    }
+    return AL_OK;
+}
+
+static int copy_batch(struct copy *c, const al_batch *b)
+{
+    const size_t n = b->rows * b->columns;
+    al_cell *to;
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += b->cells[i].kind == AL_CELL_TEXT ? b->cells[i].len : 0;
+    if (copy_room(c, b, bytes) != AL_OK)
+        return AL_ENOMEM;
+    to = c->batch.cells + c->batch.rows * b->columns;
+    for (size_t i = 0; i < n; i++) {
+        to[i] = b->cells[i];
+        if (to[i].kind != AL_CELL_TEXT)
+            continue;
+        memcpy(c->texts + c->texts_len, b->cells[i].text, to[i].len);
+        to[i].integer = (int64_t)c->texts_len;
+        c->texts_len += to[i].len;
+    }
+    c->batch.rows += b->rows;
+    return AL_OK;
+}
+
+int al_dataset_rows(al_dataset *d, const al_batch *b, al_err *err)
+{
+    assert(b->columns == d->sheets[d->nsheets - 1].ncolumns);
+    if (!d->copy) {
+        d->copy = calloc(1, sizeof *d->copy);
+        if (!d->copy)
+            return no_memory(err);
+        d->copy->batch.columns = b->columns;
+    }
+    if (b->rows > 0 && copy_batch(d->copy, b) != AL_OK)
+        return no_memory(err);
+    return b->segment_end ? submit_copy(d, err) : AL_OK;
 }
 
 uint64_t al_dataset_row_count(const al_dataset *d)
@@ -204,7 +519,7 @@ uint64_t al_dataset_row_count(const al_dataset *d)
 
     for (size_t i = 0; i < d->nsheets; i++)
         n += d->sheets[i].rows;
-    return n;
+    return n + (d->copy ? d->copy->batch.rows : 0);
 }
 
 static al_cell text_cell(const char *text)
@@ -272,23 +587,21 @@ static int write_meta(al_dataset *d, const al_dataset_meta *meta, al_err *err)
     al_buf_init(&notes, 0);
     rc = all_notes(d, meta, &notes) == AL_OK ? AL_OK : no_memory(err);
     pairs[n - 1].value = buf_cell(&notes);
-    if (rc == AL_OK)
-        rc = al_sqlitefile_table(d->file, "_alisio_meta",
-                                 "CREATE TABLE \"_alisio_meta\"(key,value)", err);
     for (size_t i = 0; i < n && rc == AL_OK; i++) {
         const al_cell row[] = { text_cell(pairs[i].key), pairs[i].value };
 
         rc = al_sqlitefile_row(d->file, row, 2, err);
     }
     al_buf_free(&notes);
+    if (rc == AL_OK)
+        rc = al_sqlitefile_table(d->file, "_alisio_meta",
+                                 "CREATE TABLE \"_alisio_meta\"(key,value)", err);
     return rc;
 }
 
 static int write_sheets(al_dataset *d, al_err *err)
 {
-    int rc = al_sqlitefile_table(
-        d->file, "_alisio_sheets",
-        "CREATE TABLE \"_alisio_sheets\"(ordinal,name,table_name,rows,columns)", err);
+    int rc = AL_OK;
 
     for (size_t i = 0; i < d->nsheets && rc == AL_OK; i++) {
         const struct sheet *s = &d->sheets[i];
@@ -298,12 +611,16 @@ static int write_sheets(al_dataset *d, al_err *err)
 
         rc = al_sqlitefile_row(d->file, row, 5, err);
     }
+    if (rc == AL_OK)
+        rc = al_sqlitefile_table(
+            d->file, "_alisio_sheets",
+            "CREATE TABLE \"_alisio_sheets\"(ordinal,name,table_name,rows,columns)", err);
     return rc;
 }
 
-static int write_column(al_dataset *d, const char *table, size_t ordinal, const al_column *c,
-                        al_err *err)
+static int write_column(al_dataset *d, const struct sheet *s, size_t i, al_err *err)
 {
+    const al_column *c = &s->columns[i];
     al_buf least, most, top;
     double mean;
     int rc;
@@ -315,12 +632,12 @@ static int write_column(al_dataset *d, const char *table, size_t ordinal, const 
         bool has_min = al_column_min(c, &least), has_max = al_column_max(c, &most);
         bool has_mean = al_column_mean(c, &mean);
         const al_cell row[] = {
-            text_cell(table),
-            al_cell_integer((int64_t)ordinal),
+            text_cell(s->table),
+            al_cell_integer((int64_t)i + 1),
             text_cell(c->name),
             al_cell_text(c->label, c->label_len),
             text_cell(al_column_type(c)),
-            al_cell_integer((int64_t)c->nulls),
+            al_cell_integer((int64_t)(s->rows - c->numbers - c->texts)),
             al_cell_integer((int64_t)al_column_distinct(c)),
             al_cell_integer(al_values_exact(c->values)),
             has_min ? buf_cell(&least) : al_cell_null(),
@@ -342,21 +659,23 @@ static int write_column(al_dataset *d, const char *table, size_t ordinal, const 
 
 static int write_columns(al_dataset *d, al_err *err)
 {
-    int rc = al_sqlitefile_table(
-        d->file, "_alisio_columns",
-        "CREATE TABLE \"_alisio_columns\"(table_name,ordinal,name,label,inferred_type,nulls,"
-        "distinct_count,distinct_exact,min,max,mean,text_fallbacks,top_values)",
-        err);
+    int rc = AL_OK;
 
     for (size_t i = 0; i < d->nsheets; i++)
         for (size_t k = 0; k < d->sheets[i].ncolumns && rc == AL_OK; k++)
-            rc = write_column(d, d->sheets[i].table, k + 1, &d->sheets[i].columns[k], err);
+            rc = write_column(d, &d->sheets[i], k, err);
+    if (rc == AL_OK)
+        rc = al_sqlitefile_table(
+            d->file, "_alisio_columns",
+            "CREATE TABLE \"_alisio_columns\"(table_name,ordinal,name,label,inferred_type,nulls,"
+            "distinct_count,distinct_exact,min,max,mean,text_fallbacks,top_values)",
+            err);
     return rc;
 }
 
 int al_dataset_finish(al_dataset *d, const al_dataset_meta *meta, al_err *err)
 {
-    int rc = end_segment(d, err);
+    int rc = end_sheet(d, err);
 
     assert(d->nsheets > 0);
     if (rc == AL_OK)

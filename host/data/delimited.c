@@ -1,4 +1,4 @@
-/* The reader of CSV and TSV: window, dialect, records, batches. */
+/* The reader of CSV and TSV: window, dialect, header, then segments of rows. */
 #include "base/json.h"
 #include "data/csv.h"
 #include "data/dialect.h"
@@ -8,14 +8,29 @@
 #include <string.h>
 #include <strings.h>
 
-#define BATCH_CELLS 131072 /* they and their text stay in the processor's cache */
+#define BATCH_CELLS  32768 /* they and their text stay in the processor's cache */
+#define WINDOW_BYTES (AL_DATASET_SEGMENT + (512u << 10)) /* most segments fit */
 
 struct state {
     al_ingest *in;
     al_window window;
-    size_t at; /* of the window: what is read already */
-    al_csv csv;
-    al_batch batch;
+    size_t at;     /* of the window: what is read already */
+    uint64_t line; /* of what is next, from 1 */
+    char delimiter;
+    size_t columns;
+    al_csv_irregular short_rows, long_rows;
+};
+
+/* A segment of the text. */
+struct segment {
+    al_job job;
+    struct state *state;
+    char *text;
+    size_t from, len; /* of the text in its buffer */
+    uint64_t *ends;
+    uint64_t line;
+    al_csv_fields fields;
+    al_cell *cells;
 };
 
 static int no_memory(al_err *err)
@@ -100,7 +115,7 @@ static int skip_lines(struct state *s, al_err *err)
 
         if (end) {
             s->at += (size_t)(end - text);
-            s->csv.line++;
+            s->line++;
             left--;
             continue;
         }
@@ -125,7 +140,7 @@ static bool separator_line(struct state *s, char *delimiter)
         return false;
     *delimiter = text[4];
     s->at += (size_t)(end - text);
-    s->csv.line++;
+    s->line++;
     return true;
 }
 
@@ -164,8 +179,7 @@ static int find_delimiter(struct state *s, al_err *err)
         return rc;
     if (!s->in->format_sure && delimiter == '\t')
         s->in->meta.format = "tsv";
-    s->csv.delimiter = single ? AL_CSV_NO_DELIMITER : delimiter;
-    s->csv.offset = s->window.offset + s->at;
+    s->delimiter = single ? AL_CSV_NO_DELIMITER : delimiter;
     s->in->delimiter[0] = delimiter;
     s->in->meta.delimiter = s->in->delimiter;
     return AL_OK;
@@ -184,90 +198,185 @@ static bool all_numbers(const al_cell *cells, size_t n)
     return true;
 }
 
-/* Passes blank lines; *r and the cells are the first record behind them, which is not passed. */
-static int first_record(struct state *s, al_cell *cells, size_t room, al_csv_record *r, al_err *err)
+static int too_many_columns(size_t have, size_t most, uint64_t line, al_err *err)
+{
+    al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxColumns",
+                "%zu columns, where %zu are allowed", have, most);
+    if (err)
+        err->line = line;
+    return al_err_reason(err, AL_ELIMIT, "maxColumns");
+}
+
+/* Scans from s->at on until a record is there, and the blank lines in front of it. */
+static int scan_first(struct state *s, al_csv_scan *scan, al_err *err)
 {
     for (;;) {
         size_t len;
         const char *text = rest(s, &len);
-        int found = al_csv_read(&s->csv, text, len, s->window.last, cells, room, r, err);
+        int rc = al_csv_scan_text(scan, text, len, s->window.last, 1,
+                                  (size_t)s->in->options->max_cell_bytes, s->line, err);
 
-        if (found < 0)
-            return found;
-        if (found && !r->blank)
-            return AL_OK;
-        if (found) {
-            al_csv_pass(&s->csv, r);
-            s->at += r->used;
-        } else {
-            int rc =
-                s->window.last ? invalid("empty", "there is nothing in it", err) : more(s, err);
-
-            if (rc != AL_OK)
-                return rc;
-        }
+        if (rc != 0)
+            return rc < 0 ? rc : AL_OK;
+        rc = more(s, err);
+        if (rc != AL_OK)
+            return rc;
     }
 }
 
 /* Begins the sheet: columns and labels from the first record. */
 static int begin_sheet(struct state *s, al_err *err)
 {
-    size_t most = (size_t)s->in->options->max_columns;
+    size_t most = (size_t)s->in->options->max_columns, n = 0, len;
     al_cell *cells = calloc(most, sizeof *cells);
-    al_csv_record r = { 0 };
-    int rc = cells ? first_record(s, cells, most, &r, err) : no_memory(err);
+    int wanted = s->in->options->header, rc;
+    al_csv_fields fields = { 0 };
+    al_csv_scan scan;
 
-    if (rc == AL_OK && r.fields > most) {
-        al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxColumns",
-                    "%zu columns, where %zu are allowed", r.fields, most);
-        if (err)
-            err->line = s->csv.line;
-        rc = al_err_reason(err, AL_ELIMIT, "maxColumns");
+    al_csv_scan_open(&scan, s->delimiter);
+    rc = cells ? scan_first(s, &scan, err) : no_memory(err);
+    if (rc == AL_OK) {
+        al_csv_fields_open(&fields, rest(s, &len), scan.end, scan.ends, s->delimiter,
+                           (size_t)s->in->options->max_cell_bytes, s->line);
+        rc = al_csv_record(&fields, cells, most, &n, err);
+        if (rc == 0)
+            rc = invalid("empty", "there is nothing in it", err);
+        else if (rc == 1 && n > most)
+            rc = too_many_columns(n, most, s->line + scan.lines - 1, err);
+        else if (rc == 1)
+            rc = AL_OK;
     }
     if (rc == AL_OK) {
-        int wanted = s->in->options->header;
-
-        s->in->meta.header = wanted < 0 ? !all_numbers(cells, r.fields) : wanted;
+        s->in->meta.header = wanted < 0 ? !all_numbers(cells, n) : wanted;
         if (s->in->meta.header) {
-            al_csv_pass(&s->csv, &r);
-            s->at += r.used;
+            s->line += scan.lines;
+            s->at += scan.end;
         } else {
             memset(cells, 0, most * sizeof *cells);
         }
-        rc = al_dataset_sheet(s->in->dataset, "data", "data", cells, r.fields, err);
-        s->batch.columns = r.fields;
+        rc = al_dataset_sheet(s->in->dataset, "data", "data", cells, n, err);
+        s->columns = n;
     }
+    al_csv_fields_close(&fields);
+    al_csv_scan_close(&scan);
     free(cells);
     return rc;
 }
 
-static int read_rows(struct state *s, al_err *err)
+static int segment_run(al_job *job, al_rows *rows, al_err *err)
 {
-    al_batch *b = &s->batch;
+    struct segment *g = (struct segment *)job;
+    const struct state *s = g->state;
+    al_batch b = { .columns = s->columns };
+    int rc;
 
-    b->room = b->columns < BATCH_CELLS ? BATCH_CELLS / b->columns : 1;
-    b->cells = calloc(b->room * b->columns, sizeof *b->cells);
-    if (!b->cells)
+    al_csv_fields_close(&g->fields);
+    al_csv_fields_open(&g->fields, g->text + g->from, g->len, g->ends, s->delimiter,
+                       (size_t)s->in->options->max_cell_bytes, g->line);
+    b.room = b.columns < BATCH_CELLS ? BATCH_CELLS / b.columns : 1;
+    if (!g->cells)
+        g->cells = malloc(b.room * b.columns * sizeof *g->cells);
+    b.cells = g->cells;
+    if (!b.cells)
         return no_memory(err);
-    for (;;) {
-        size_t len, used;
-        const char *text = rest(s, &len);
-        int rc = al_csv_rows(&s->csv, text, len, s->window.last, b, &used, err);
+    do {
+        rc = al_csv_rows(&g->fields, &b, err);
+        if (rc == AL_OK)
+            rc = al_rows_add(rows, &b, err);
+    } while (rc == AL_OK && b.rows == b.room);
+    return rc;
+}
 
-        if (rc == AL_OK && b->rows > 0)
-            rc = al_dataset_rows(s->in->dataset, b, err);
-        if (rc != AL_OK)
+static int segment_turn(al_job *job, al_err *err)
+{
+    struct segment *g = (struct segment *)job;
+
+    (void)err;
+    al_csv_irregular_add(&g->state->short_rows, &g->fields.short_rows);
+    al_csv_irregular_add(&g->state->long_rows, &g->fields.long_rows);
+    return AL_OK;
+}
+
+static void segment_free(al_job *job)
+{
+    struct segment *g = (struct segment *)job;
+
+    al_csv_fields_close(&g->fields);
+    if (g->text)
+        al_window_give(&g->state->window, g->text);
+    free(g->ends);
+    free(g->cells);
+    free(g);
+}
+
+/* What was scanned becomes a segment, and the window goes on behind it. */
+static int submit(struct state *s, al_csv_scan *scan, al_err *err)
+{
+    struct segment *g = calloc(1, sizeof *g);
+    size_t len = scan->end, from = s->at;
+
+    if (!g)
+        return no_memory(err);
+    g->job = (al_job){ scan->rows, segment_run, segment_turn, segment_free };
+    g->state = s;
+    g->from = from;
+    g->len = len;
+    g->line = s->line;
+    s->line += scan->lines;
+    g->ends = al_csv_scan_take(scan);
+    g->text = al_window_take(&s->window, from + len);
+    s->at = 0;
+    if (!g->text) {
+        segment_free(&g->job);
+        return no_memory(err);
+    }
+    return al_dataset_submit(s->in->dataset, &g->job, err);
+}
+
+static int read_segments(struct state *s, al_csv_scan *scan, al_err *err)
+{
+    for (;;) {
+        size_t len;
+        const char *text = rest(s, &len);
+        uint64_t offset = s->window.offset + s->at;
+        size_t limit = (size_t)(AL_DATASET_SEGMENT - offset % AL_DATASET_SEGMENT);
+        int rc = al_csv_scan_text(scan, text, len, s->window.last, limit,
+                                  (size_t)s->in->options->max_cell_bytes, s->line, err);
+
+        if (rc < 0)
             return rc;
-        s->at += used;
-        if (b->rows == b->room || b->segment_end)
-            rc = al_ingest_step(s->in, err);
-        else if (s->window.last)
-            return AL_OK;
-        else
+        if (rc == 0) {
             rc = more(s, err);
+        } else {
+            bool over = s->window.last && scan->end == len;
+
+            rc = submit(s, scan, err);
+            if (rc == AL_OK)
+                rc = al_ingest_step(s->in, err);
+            if (over)
+                return rc;
+        }
         if (rc != AL_OK)
             return rc;
     }
+}
+
+static int read_rows(struct state *s, al_err *err)
+{
+    al_csv_scan scan;
+    al_err first = { 0 };
+    int rc, ended;
+
+    al_csv_scan_open(&scan, s->delimiter);
+    rc = read_segments(s, &scan, err);
+    al_csv_scan_close(&scan);
+    /* What went wrong in a segment before comes first. */
+    ended = al_dataset_wait(s->in->dataset, &first);
+    if (ended == AL_OK)
+        return rc;
+    if (err)
+        *err = first;
+    return ended;
 }
 
 static void begin_note(al_json_out *o, al_buf *notes, const char *id, uint64_t count)
@@ -302,9 +411,9 @@ static void note_all(struct state *s)
     al_ingest *in = s->in;
     al_json_out o;
 
-    in->meta.irregular_rows = s->csv.short_rows.count + s->csv.long_rows.count;
-    note_irregular(&in->notes, "short_rows", &s->csv.short_rows);
-    note_irregular(&in->notes, "long_rows", &s->csv.long_rows);
+    in->meta.irregular_rows = s->short_rows.count + s->long_rows.count;
+    note_irregular(&in->notes, "short_rows", &s->short_rows);
+    note_irregular(&in->notes, "long_rows", &s->long_rows);
     if (s->window.replaced) {
         begin_note(&o, &in->notes, "replaced_characters", s->window.replaced);
         al_json_end_object(&o);
@@ -313,12 +422,12 @@ static void note_all(struct state *s)
 
 static int read_as(al_ingest *in, const char *encoding, al_err *err)
 {
-    struct state s = { .in = in };
+    struct state s = { .in = in, .line = 1 };
+    size_t window = in->options->window ? in->options->window : WINDOW_BYTES;
     int rc = al_ingest_begin(in, err);
 
-    al_csv_init(&s.csv, ',', (size_t)in->options->max_cell_bytes);
     if (rc == AL_OK)
-        rc = al_window_open(&s.window, in->source, encoding, in->options->window, err);
+        rc = al_window_open(&s.window, in->source, encoding, window, err);
     if (rc == AL_OK)
         rc = fill_sample(&s, err);
     if (rc == AL_OK) {
@@ -336,8 +445,6 @@ static int read_as(al_ingest *in, const char *encoding, al_err *err)
     if (rc == AL_OK)
         note_all(&s);
     al_window_close(&s.window);
-    al_csv_free(&s.csv);
-    free(s.batch.cells);
     return rc;
 }
 

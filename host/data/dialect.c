@@ -11,35 +11,36 @@ struct score {
     size_t first; /* fields of the first one */
 };
 
-/* A record that the sample cuts counts only when it is the first; a quote left open ends the
- * sample. */
+/* How many fields a record of the sample has. A record that the sample cuts counts only when it is
+ * the first; a quote left open ends the sample. */
 static int score(const char *text, size_t len, bool whole, char delimiter, struct score *s)
 {
-    size_t counts[MOST_FIELDS + 1] = { 0 }, at = 0, fields;
-    int found = 1;
-    al_csv c;
+    size_t counts[MOST_FIELDS + 1] = { 0 }, n;
+    al_csv_scan scan;
+    al_csv_fields fields;
+    bool open_end = !whole && len > 0 && text[len - 1] != '\n' && text[len - 1] != '\r';
+    int rc;
 
     *s = (struct score){ 0 };
-    al_csv_init(&c, delimiter, AL_DIALECT_SAMPLE);
-    while (at < len) {
-        al_csv_record r;
-
-        found = al_csv_read(&c, text + at, len - at, whole, NULL, 0, &r, NULL);
-        if (found == 0 && at == 0)
-            found = al_csv_read(&c, text, len, true, NULL, 0, &r, NULL);
-        if (found <= 0)
-            break;
-        at += r.used;
-        if (r.blank)
-            continue;
-        fields = r.fields < MOST_FIELDS ? r.fields : MOST_FIELDS;
-        if (s->rows++ == 0)
-            s->first = fields;
-        if (fields > 1 && ++counts[fields] > s->alike)
-            s->alike = counts[fields];
+    al_csv_scan_open(&scan, delimiter);
+    rc = al_csv_scan_text(&scan, text, len, true, SIZE_MAX, SIZE_MAX / 4, 1, NULL);
+    open_end = open_end || rc == AL_EDATA;
+    if (rc >= 0 || rc == AL_EDATA) {
+        rc = AL_OK;
+        al_csv_fields_open(&fields, text, len, scan.ends, delimiter, SIZE_MAX, 1);
+        while (rc == AL_OK && al_csv_record(&fields, NULL, 0, &n, NULL) == 1) {
+            if (fields.at == len && open_end && s->rows > 0)
+                break;
+            n = n < MOST_FIELDS ? n : MOST_FIELDS;
+            if (s->rows++ == 0)
+                s->first = n;
+            if (n > 1 && ++counts[n] > s->alike)
+                s->alike = counts[n];
+        }
+        al_csv_fields_close(&fields);
     }
-    al_csv_free(&c);
-    return found == AL_ENOMEM ? found : AL_OK;
+    al_csv_scan_close(&scan);
+    return rc;
 }
 
 int al_dialect_delimiter(const char *text, size_t len, bool whole, bool tabs, char *delimiter,

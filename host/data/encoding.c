@@ -2,22 +2,32 @@
  * buffer of raw bytes. */
 #include "data/encoding.h"
 #include "base/utf8.h"
+#include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define RAW_BYTES 65536
 
+struct buffer {          /* of a window, with its padding */
+    struct buffer *next; /* of those that were given back */
+    size_t room;         /* without the padding */
+    char text[];
+};
+
 struct al_decoder {
     al_source_file *source;
     const struct encoding *encoding;
-    char *buffer; /* the window and its padding */
-    size_t room;  /* without the padding */
+    char *buffer; /* the text of a struct buffer */
+    size_t room;  /* of it */
     size_t tail;  /* UTF-8: bytes behind the text that begin a character */
     unsigned char *raw;
     size_t raw_from, raw_to;
-    uint32_t high; /* UTF-16: the first half of a pair, 0 for none */
-    bool ended;    /* the source is */
+    uint32_t high;         /* UTF-16: the first half of a pair, 0 for none */
+    bool ended;            /* the source is */
+    pthread_mutex_t mutex; /* of spares */
+    struct buffer *spares;
 };
 
 /* Adds to the window what fits; sets d->ended at the end of the source. */
@@ -293,6 +303,21 @@ static int skip_mark(al_source_file *source, size_t n, al_err *err)
     return AL_OK;
 }
 
+static struct buffer *buffer_of(char *text)
+{
+    return (struct buffer *)(void *)(text - offsetof(struct buffer, text));
+}
+
+static char *new_buffer(size_t room)
+{
+    struct buffer *b = calloc(1, sizeof *b + room + AL_WINDOW_PADDING);
+
+    if (!b)
+        return NULL;
+    b->room = room;
+    return b->text;
+}
+
 int al_window_open(al_window *w, al_source_file *source, const char *encoding, size_t bytes,
                    al_err *err)
 {
@@ -305,8 +330,9 @@ int al_window_open(al_window *w, al_source_file *source, const char *encoding, s
     if (!d)
         return no_memory(err);
     d->source = source;
+    pthread_mutex_init(&d->mutex, NULL);
     d->room = bytes ? bytes : AL_WINDOW_BYTES;
-    d->buffer = calloc(1, d->room + AL_WINDOW_PADDING);
+    d->buffer = new_buffer(d->room);
     d->raw = malloc(RAW_BYTES);
     rc = d->buffer && d->raw ? choose(source, encoding, &which, &mark, err) : no_memory(err);
     if (rc == AL_OK) {
@@ -323,7 +349,13 @@ void al_window_close(al_window *w)
 {
     if (!w->decoder)
         return;
-    free(w->decoder->buffer);
+    for (struct buffer *b = w->decoder->spares, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    pthread_mutex_destroy(&w->decoder->mutex);
+    if (w->decoder->buffer)
+        free(buffer_of(w->decoder->buffer));
     free(w->decoder->raw);
     free(w->decoder);
     memset(w, 0, sizeof *w);
@@ -333,16 +365,17 @@ void al_window_close(al_window *w)
 static int make_room(al_window *w, al_err *err)
 {
     struct al_decoder *d = w->decoder;
-    char *more;
+    struct buffer *more;
 
     if (w->len <= d->room / 2)
         return AL_OK;
-    more = realloc(d->buffer, d->room * 2 + AL_WINDOW_PADDING);
+    more = realloc(buffer_of(d->buffer), sizeof *more + d->room * 2 + AL_WINDOW_PADDING);
     if (!more)
         return no_memory(err);
-    d->buffer = more;
     d->room *= 2;
-    w->data = more;
+    more->room = d->room;
+    d->buffer = more->text;
+    w->data = d->buffer;
     return AL_OK;
 }
 
@@ -363,6 +396,50 @@ int al_window_more(al_window *w, size_t used, al_err *err)
     if (!d->tail)
         memset(d->buffer + w->len, 0, AL_WINDOW_PADDING);
     return AL_OK;
+}
+
+/* A spare buffer that is not as large as the one in use is let go. */
+static char *take_spare(struct al_decoder *d)
+{
+    struct buffer *b;
+
+    pthread_mutex_lock(&d->mutex);
+    b = d->spares;
+    if (b)
+        d->spares = b->next;
+    pthread_mutex_unlock(&d->mutex);
+    if (b && b->room == d->room)
+        return b->text;
+    free(b);
+    return new_buffer(d->room);
+}
+
+char *al_window_take(al_window *w, size_t used)
+{
+    struct al_decoder *d = w->decoder;
+    char *text = d->buffer, *next = take_spare(d);
+
+    if (!next)
+        return NULL;
+    memcpy(next, text + used, w->len - used + d->tail);
+    if (!d->tail)
+        memset(next + (w->len - used), 0, AL_WINDOW_PADDING);
+    d->buffer = next;
+    w->data = next;
+    w->len -= used;
+    w->offset += used;
+    return text;
+}
+
+void al_window_give(al_window *w, char *text)
+{
+    struct al_decoder *d = w->decoder;
+    struct buffer *b = buffer_of(text);
+
+    pthread_mutex_lock(&d->mutex);
+    b->next = d->spares;
+    d->spares = b;
+    pthread_mutex_unlock(&d->mutex);
 }
 
 const char *al_window_encoding(const al_window *w)

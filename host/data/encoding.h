@@ -40,6 +40,12 @@ void al_window_close(al_window *w);
  * the file. */
 int al_window_more(al_window *w, size_t used, al_err *err);
 
+/* Gives the buffer with the text away, the caller goes on with its first `used` bytes (what follows
+ * them stays readable); the window has a new one with the rest. al_window_give takes one back, on
+ * any thread, before the window is closed. NULL without memory. */
+char *al_window_take(al_window *w, size_t used);
+void al_window_give(al_window *w, char *text);
+
 const char *al_window_encoding(const al_window *w); /* static: the name that results report */
 
 #endif

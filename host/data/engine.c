@@ -6,6 +6,7 @@
 #include "data/describe.h"
 #include "data/ingest.h"
 #include "data/link.h"
+#include "data/pool.h"
 #include "data/query.h"
 #include "data/rows.h"
 #include <string.h>
@@ -131,6 +132,8 @@ static int ingest(struct request *r, al_buf *result, al_err *err)
         rc = get_number(r->json, r->len, "skip", 0, INT64_MAX, &o.skip, err);
     if (rc == AL_OK)
         rc = get_number(r->json, r->len, "sample", 0, INT32_MAX, &o.sample, err);
+    if (rc == AL_OK)
+        rc = get_number(r->json, r->len, "threads", 0, AL_POOL_MAX_THREADS, &o.threads, err);
     if (rc == AL_OK)
         rc = get_limits(r, &o, err);
     return rc == AL_OK ? al_ingest_run(&o, r->fds[0], r->fds[1], r->link, result, err) : rc;

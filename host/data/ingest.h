@@ -18,6 +18,7 @@ typedef struct al_ingest_options {
     uint64_t skip;         /* lines in front */
     uint64_t sample;       /* rows shown in the result */
     uint64_t max_rows, max_columns, max_cell_bytes, max_file_bytes;
+    uint64_t threads;          /* 0: as many as there are processors */
     size_t read_limit, window; /* for tests: bytes a read gives, bytes of text seen at once; or 0 */
 } al_ingest_options;
 

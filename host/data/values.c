@@ -1,35 +1,50 @@
-/* Open addressing over 16-byte slots, at a place that is a monotone function of the hash: a table
- * grows by any factor in one sequential walk, without hashing again. Adding goes in blocks: hash
- * and prefetch all, then look up all.
+/* Two tables with open addressing. That of a segment is small enough for the processor's cache, and
+ * points to the texts of the segment. That of the column has 16-byte slots, at a place that is a
+ * monotone function of the hash: it grows by any factor in one sequential walk, without hashing
+ * again; it is added to in blocks: prefetch all, then look up all.
  *
  * The estimate is HyperLogLog with 2^14 registers (0.8 % standard error). */
 #include "data/values.h"
 #include "base/err.h"
-#include "base/hash.h"
+#include "base/hash_inline.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#define BLOCK      64  /* cells hashed before the first is looked up */
-#define FIRST_ROOM 128 /* slots of a new table */
-#define CHUNK_MIN  1024
-#define CHUNK_MAX  (1u << 20)
-#define SLOT_COST  32 /* a slot and its share of the empty ones */
-#define MAX_RUN                                                                       \
-    ((UINT64_C(256) << 20) / SLOT_COST) /* a longer run that ends becomes an estimate \
-                                         */
-#define KEPT      4096                  /* values at most that an estimate goes on counting */
-#define REG_BITS  14
-#define REGISTERS (1u << REG_BITS)
-#define HUGE_FROM ((size_t)4 << 20) /* bytes of a table that get pages of their own */
-#define HASH_BITS 30                /* of a hash, in the tag */
+#define BLOCK       64   /* values prefetched before the first is looked up */
+#define TABLE_FIRST 64   /* slots of a segment's table */
+#define TABLE_MOST  4096 /* values in it, then they are listed */
+#define FIRST_ROOM  128  /* slots of a column's table */
+#define CHUNK_MIN   1024
+#define CHUNK_MAX   (1u << 20)
+#define SLOT_COST   32                                  /* a slot and its share of the empty ones */
+#define MAX_RUN     ((UINT64_C(256) << 20) / SLOT_COST) /* a longer one that ends: an estimate */
+#define KEPT        4096 /* values at most that an estimate goes on counting */
+#define REG_BITS    14
+#define REGISTERS   (1u << REG_BITS)
+#define HUGE_FROM   ((size_t)4 << 20) /* bytes of a table that get pages of their own */
+#define HASH_BITS   30                /* of a hash, in the tag */
 
 /* Kinds of slot. A real that is a whole number has the key of that integer. */
 enum { INTEGER, REAL, TEXT, WHOLE_REAL };
 
+/* In place of a text's length: a number of that kind. */
+#define NUMBER(kind) (UINT32_MAX - 3 + (kind))
+
+struct al_listed {
+    uint64_t key;  /* the integer, the bits of the real, or the address of the text */
+    uint32_t hash; /* its upper half */
+    uint32_t len;  /* of the text, or NUMBER() */
+};
+
+struct al_counted {
+    struct al_listed it;
+    uint32_t count; /* 0: free */
+};
+
 struct slot {
-    uint64_t key;   /* the integer, the bits of the real, or the address of the kept text */
+    uint64_t key;   /* as above, but the address of the kept text */
     uint32_t tag;   /* the upper bits of the hash, and the kind in the lowest two */
     uint32_t count; /* 0: free */
 };
@@ -50,11 +65,6 @@ struct al_values {
     uint64_t text_bytes;
     unsigned char *registers; /* NULL: exact */
     uint64_t exact_distinct;  /* when it became an estimate */
-};
-
-struct probe {
-    uint64_t hash, key;
-    unsigned kind;
 };
 
 /* Tables are reached at random: with pages of 4 KiB most of the time would go to finding them. */
@@ -119,30 +129,246 @@ static inline uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-static inline uint32_t tag_of(const struct probe *p)
+static inline uint64_t hash_number(uint64_t key, unsigned kind)
 {
-    return (uint32_t)(p->hash >> (64 - HASH_BITS)) << 2 | p->kind;
+    return mix(key + (kind == REAL));
+}
+
+static inline unsigned kind_of(const struct al_listed *it)
+{
+    return it->len >= NUMBER(0) ? it->len - NUMBER(0) : TEXT;
+}
+
+static inline const char *text_of(const struct al_listed *it)
+{
+    return (const char *)(uintptr_t)it->key;
+}
+
+static inline struct al_listed listed(const al_cell *cell)
+{
+    uint64_t key, hash;
+    unsigned kind = INTEGER;
+
+    if (cell->kind == AL_CELL_TEXT) {
+        hash = al_hash64_inline(cell->text, cell->len);
+        return (struct al_listed){ (uint64_t)(uintptr_t)cell->text, (uint32_t)(hash >> 32),
+                                   cell->len };
+    }
+    key = (uint64_t)cell->integer;
+    if (cell->kind == AL_CELL_REAL) {
+        bool whole = cell->real >= -0x1p63 && cell->real < 0x1p63 &&
+                     cell->real == (double)(int64_t)cell->real;
+
+        kind = whole ? WHOLE_REAL : REAL;
+        if (whole)
+            key = (uint64_t)(int64_t)cell->real;
+        else
+            memcpy(&key, &cell->real, sizeof key);
+    }
+    hash = hash_number(key, kind);
+    return (struct al_listed){ key, (uint32_t)(hash >> 32), NUMBER(kind) };
+}
+
+/* All bits of the hash. */
+static inline uint64_t full_hash(const struct al_listed *it)
+{
+    return it->len >= NUMBER(0) ? hash_number(it->key, kind_of(it))
+                                : al_hash64_inline(text_of(it), it->len);
+}
+
+/* The values of a segment. */
+
+void al_counts_close(al_counts *c)
+{
+    free(c->table);
+    free(c->list);
+    memset(c, 0, sizeof *c);
+}
+
+void al_counts_clear(al_counts *c)
+{
+    if (c->used > 0)
+        memset(c->table, 0, c->room * sizeof *c->table);
+    c->used = c->listed = 0;
+    c->scattered = false;
+    c->run = 0;
+}
+
+static inline bool same_listed(const struct al_listed *a, const struct al_listed *b)
+{
+    if (a->hash != b->hash)
+        return false;
+    if (b->len < NUMBER(0))
+        return a->len == b->len && memcmp(text_of(a), text_of(b), b->len) == 0;
+    return a->key == b->key && a->len >= NUMBER(0) &&
+           (a->len == NUMBER(REAL)) == (b->len == NUMBER(REAL));
+}
+
+/* The slot of the value, or the free one where it belongs. */
+static inline struct al_counted *find_counted(const al_counts *c, const struct al_listed *it)
+{
+    size_t i = it->hash & (c->room - 1);
+
+    while (c->table[i].count && !same_listed(&c->table[i].it, it))
+        i = (i + 1) & (c->room - 1);
+    return &c->table[i];
+}
+
+static int grow_table(al_counts *c)
+{
+    al_counts more = *c;
+
+    more.room = c->room ? c->room * 4 : TABLE_FIRST;
+    more.table = calloc(more.room, sizeof *more.table);
+    if (!more.table)
+        return AL_ENOMEM;
+    for (size_t i = 0; i < c->room; i++)
+        if (c->table[i].count) {
+            size_t k = c->table[i].it.hash & (more.room - 1);
+
+            while (more.table[k].count)
+                k = (k + 1) & (more.room - 1);
+            more.table[k] = c->table[i];
+        }
+    free(c->table);
+    *c = more;
+    return AL_OK;
+}
+
+static int list_all(al_counts *c, const al_cell *cells, size_t n, size_t stride)
+{
+    const al_cell *cell = cells;
+
+    if (c->listed + n > c->list_room) {
+        size_t room = (c->listed + n) * 2;
+        struct al_listed *more = realloc(c->list, room * sizeof *more);
+
+        if (!more)
+            return AL_ENOMEM;
+        c->list = more;
+        c->list_room = room;
+    }
+    for (size_t i = 0; i < n; i++, cell += stride)
+        if (cell->kind != AL_CELL_NULL)
+            c->list[c->listed++] = listed(cell);
+    return AL_OK;
+}
+
+static int count_cells(al_counts *c, const al_cell *cells, size_t n, size_t stride)
+{
+    for (size_t i = 0; i < n && !c->listing; i++, cells += stride) {
+        struct al_counted *slot;
+        struct al_listed it;
+
+        if (cells->kind == AL_CELL_NULL)
+            continue;
+        if (c->used >= TABLE_MOST) {
+            c->listing = true;
+            return list_all(c, cells, n - i, stride);
+        }
+        if (2 * c->used >= c->room && grow_table(c) != AL_OK)
+            return AL_ENOMEM;
+        it = listed(cells);
+        slot = find_counted(c, &it);
+        if (slot->count++ == 0) {
+            slot->it = it;
+            c->used++;
+        }
+    }
+    return AL_OK;
+}
+
+static int add_scattered(al_counts *c, const al_cell *cells, size_t n, size_t stride)
+{
+    return c->listing ? list_all(c, cells, n, stride) : count_cells(c, cells, n, stride);
+}
+
+/* How many of the cells the run goes on with. */
+static size_t follow_run(al_counts *c, const al_cell *cells, size_t n, size_t stride)
+{
+    for (size_t i = 0; i < n; i++) {
+        const al_cell *cell = &cells[i * stride];
+
+        if (cell->kind == AL_CELL_NULL)
+            continue;
+        if (cell->kind != AL_CELL_INTEGER)
+            return i;
+        if (c->run == 0)
+            c->run_first = cell->integer;
+        if (cell->integer != c->run_first + (int64_t)c->run)
+            return i;
+        c->run++;
+    }
+    return n;
+}
+
+typedef int add_fn(void *to, const al_cell *cells, size_t n, size_t stride);
+
+/* The values of a run go where others go. */
+static int spread_run(int64_t first, uint64_t n, add_fn *add, void *to)
+{
+    al_cell cells[BLOCK];
+
+    for (uint64_t i = 0; i < n;) {
+        size_t have = 0;
+
+        for (; have < BLOCK && i < n; have++, i++)
+            cells[have] = al_cell_integer(first + (int64_t)i);
+        if (add(to, cells, have, 1) != AL_OK)
+            return AL_ENOMEM;
+    }
+    return AL_OK;
+}
+
+static int add_to_counts(void *c, const al_cell *cells, size_t n, size_t stride)
+{
+    return add_scattered(c, cells, n, stride);
+}
+
+int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride)
+{
+    size_t done = c->scattered ? 0 : follow_run(c, cells, n, stride);
+
+    if (done == n)
+        return AL_OK;
+    if (!c->scattered) {
+        c->scattered = true;
+        if (spread_run(c->run_first, c->run, add_to_counts, c) != AL_OK)
+            return AL_ENOMEM;
+    }
+    return add_scattered(c, cells + done * stride, n - done, stride);
+}
+
+void al_counts_texts(const al_counts *c, void (*fn)(void *arg, const al_cell *text, uint32_t n),
+                     void *arg)
+{
+    for (size_t i = 0; c->used && i < c->room; i++) {
+        const struct al_counted *s = &c->table[i];
+
+        if (s->count && s->it.len < NUMBER(0)) {
+            const al_cell cell = al_cell_text(text_of(&s->it), s->it.len);
+
+            fn(arg, &cell, s->count);
+        }
+    }
+    for (size_t i = 0; i < c->listed; i++)
+        if (c->list[i].len < NUMBER(0)) {
+            const al_cell cell = al_cell_text(text_of(&c->list[i]), c->list[i].len);
+
+            fn(arg, &cell, 1);
+        }
+}
+
+/* The values of a column. */
+
+static inline uint32_t tag_of(const struct al_listed *it)
+{
+    return (it->hash & ~UINT32_C(3)) | kind_of(it);
 }
 
 static inline size_t place(uint32_t tag, size_t room)
 {
     return (size_t)((uint64_t)(tag >> 2) * room >> HASH_BITS);
-}
-
-static void number_probe(struct probe *p, const al_cell *cell)
-{
-    if (cell->kind == AL_CELL_INTEGER) {
-        p->kind = INTEGER;
-        p->key = (uint64_t)cell->integer;
-    } else if (cell->real >= -0x1p63 && cell->real < 0x1p63 &&
-               cell->real == (double)(int64_t)cell->real) {
-        p->kind = WHOLE_REAL;
-        p->key = (uint64_t)(int64_t)cell->real;
-    } else {
-        p->kind = REAL;
-        memcpy(&p->key, &cell->real, sizeof p->key);
-    }
-    p->hash = mix(p->key + (p->kind == REAL));
 }
 
 static al_cell kept_text(uint64_t key)
@@ -154,37 +380,28 @@ static al_cell kept_text(uint64_t key)
     return al_cell_text(at + sizeof len, len);
 }
 
-static inline void make_probe(struct probe *p, const al_cell *cell)
+static inline bool same(const struct slot *s, uint32_t tag, const struct al_listed *it)
 {
-    if (cell->kind == AL_CELL_TEXT)
-        *p = (struct probe){ .hash = al_hash64(cell->text, cell->len), .kind = TEXT };
-    else
-        number_probe(p, cell);
-}
-
-static inline bool same(const struct slot *s, uint32_t tag, const struct probe *p,
-                        const al_cell *cell)
-{
-    if (p->kind == TEXT) {
+    if (it->len < NUMBER(0)) {
         al_cell kept;
 
         if (s->tag != tag)
             return false;
         kept = kept_text(s->key);
-        return kept.len == cell->len && memcmp(kept.text, cell->text, cell->len) == 0;
+        return kept.len == it->len && memcmp(kept.text, text_of(it), it->len) == 0;
     }
-    if (s->key != p->key || (s->tag ^ tag) >> 2)
+    if (s->key != it->key || (s->tag ^ tag) >> 2)
         return false;
-    return (s->tag & 3) == p->kind || ((s->tag & 3) != REAL && p->kind != REAL);
+    return (s->tag & 3) == (tag & 3) || ((s->tag & 3) != REAL && (tag & 3) != REAL);
 }
 
 /* The slot of the value, or the free one where it belongs. */
-static inline struct slot *find(const al_values *v, const struct probe *p, const al_cell *cell)
+static inline struct slot *find(const al_values *v, const struct al_listed *it)
 {
-    uint32_t tag = tag_of(p);
+    uint32_t tag = tag_of(it);
     size_t i = place(tag, v->room);
 
-    while (v->slots[i].count && !same(&v->slots[i], tag, p, cell))
+    while (v->slots[i].count && !same(&v->slots[i], tag, it))
         i = i + 1 < v->room ? i + 1 : 0;
     return &v->slots[i];
 }
@@ -256,21 +473,21 @@ static void observe(al_values *v, uint64_t hash)
         v->registers[i] = rank;
 }
 
-static int count(al_values *v, const struct probe *p, const al_cell *cell)
+static int count(al_values *v, const struct al_listed *it, uint32_t times)
 {
-    struct slot *s = find(v, p, cell);
+    struct slot *s = find(v, it);
 
     if (v->registers)
-        observe(v, p->hash);
+        observe(v, full_hash(it));
     if (s->count) {
-        s->count++;
+        s->count += times;
         return AL_OK;
     }
     if (v->registers)
         return AL_OK;
-    *s = (struct slot){ .key = p->key, .tag = tag_of(p), .count = 1 };
-    if (p->kind == TEXT) {
-        s->key = keep_text(v, cell->text, cell->len);
+    *s = (struct slot){ .key = it->key, .tag = tag_of(it), .count = times };
+    if (it->len < NUMBER(0)) {
+        s->key = keep_text(v, text_of(it), it->len);
         if (!s->key) {
             s->count = 0;
             return AL_ENOMEM;
@@ -280,86 +497,74 @@ static int count(al_values *v, const struct probe *p, const al_cell *cell)
     return AL_OK;
 }
 
-static int count_block(al_values *v, const al_cell *cells, size_t n, size_t stride)
+static int take_table(al_values *v, const al_counts *c)
 {
-    struct probe probes[BLOCK];
-    const al_cell *cell = cells;
-
-    if (!v->registers && make_room(v, n) != AL_OK)
+    if (c->used == 0)
+        return AL_OK;
+    if (!v->registers && make_room(v, c->used) != AL_OK)
         return AL_ENOMEM;
-    for (size_t i = 0; i < n; i++, cell += stride) {
-        if (cell->kind == AL_CELL_NULL)
-            continue;
-        make_probe(&probes[i], cell);
-        __builtin_prefetch(&v->slots[place(tag_of(&probes[i]), v->room)], 1);
-    }
-    cell = cells;
-    for (size_t i = 0; i < n; i++, cell += stride)
-        if (cell->kind != AL_CELL_NULL && count(v, &probes[i], cell) != AL_OK)
+    for (size_t i = 0; i < c->room; i++)
+        if (c->table[i].count && count(v, &c->table[i].it, c->table[i].count) != AL_OK)
             return AL_ENOMEM;
     return AL_OK;
 }
 
-static int count_all(al_values *v, const al_cell *cells, size_t n, size_t stride)
+static int take_list(al_values *v, const struct al_listed *list, size_t n)
 {
-    int rc = AL_OK;
+    for (size_t from = 0; from < n; from += BLOCK) {
+        size_t to = n - from < BLOCK ? n : from + BLOCK;
 
-    for (size_t from = 0; from < n && rc == AL_OK; from += BLOCK)
-        rc = count_block(v, cells + from * stride, n - from < BLOCK ? n - from : BLOCK, stride);
-    return rc;
+        if (!v->registers && make_room(v, to - from) != AL_OK)
+            return AL_ENOMEM;
+        for (size_t i = from; i < to; i++)
+            __builtin_prefetch(&v->slots[place(tag_of(&list[i]), v->room)], 1);
+        for (size_t i = from; i < to; i++)
+            if (count(v, &list[i], 1) != AL_OK)
+                return AL_ENOMEM;
+    }
+    return AL_OK;
 }
 
-/* How many of the cells the run goes on with. */
-static size_t follow_run(al_values *v, const al_cell *cells, size_t n, size_t stride)
+static int add_to_values(void *v, const al_cell *cells, size_t n, size_t stride)
 {
-    for (size_t i = 0; i < n; i++) {
-        const al_cell *cell = &cells[i * stride];
+    struct al_listed list[BLOCK];
 
-        if (cell->kind == AL_CELL_NULL)
-            continue;
-        if (cell->kind != AL_CELL_INTEGER)
-            return i;
-        if (v->run == 0)
-            v->run_first = cell->integer;
-        if (cell->integer != v->run_first + (int64_t)v->run)
-            return i;
-        v->run++;
-    }
-    return n;
+    for (size_t i = 0; i < n; i++)
+        list[i] = listed(&cells[i * stride]);
+    return take_list(v, list, n);
 }
 
 /* The values of the run go where others go. */
 static int end_run(al_values *v)
 {
     const uint64_t values = v->run;
-    const int64_t first = v->run_first;
-    al_cell cells[BLOCK];
 
     v->scattered = true;
     if (values > MAX_RUN && al_values_estimate(v) != AL_OK)
         return AL_ENOMEM;
-    for (uint64_t i = 0; i < values;) {
-        size_t n = 0;
-
-        for (; n < BLOCK && i < values; n++, i++)
-            cells[n] = al_cell_integer(first + (int64_t)i);
-        if (count_all(v, cells, n, 1) != AL_OK)
-            return AL_ENOMEM;
-    }
+    if (spread_run(v->run_first, values, add_to_values, v) != AL_OK)
+        return AL_ENOMEM;
     if (v->registers)
         v->exact_distinct = values;
     return AL_OK;
 }
 
-int al_values_add(al_values *v, const al_cell *cells, size_t n, size_t stride)
+int al_values_take(al_values *v, const al_counts *c)
 {
-    size_t done = v->scattered ? 0 : follow_run(v, cells, n, stride);
-
-    if (done == n)
+    if (!c->scattered && c->run == 0)
         return AL_OK;
+    if (!v->scattered && !c->scattered &&
+        (v->run == 0 || c->run_first == v->run_first + (int64_t)v->run)) {
+        if (v->run == 0)
+            v->run_first = c->run_first;
+        v->run += c->run;
+        return AL_OK;
+    }
     if (!v->scattered && end_run(v) != AL_OK)
         return AL_ENOMEM;
-    return count_all(v, cells + done * stride, n - done, stride);
+    if (!c->scattered)
+        return spread_run(c->run_first, c->run, add_to_values, v);
+    return take_table(v, c) == AL_OK ? take_list(v, c->list, c->listed) : AL_ENOMEM;
 }
 
 uint64_t al_values_cost(const al_values *v)
@@ -400,21 +605,16 @@ static int keep_frequent(al_values *v, al_values *kept, uint32_t least)
 {
     for (size_t i = 0; i < v->room; i++) {
         const struct slot *s = &v->slots[i];
-        struct slot *to;
-        struct probe p;
+        struct al_listed it;
         al_cell value;
 
         if (!s->count)
             continue;
         value = value_of(s);
-        make_probe(&p, &value);
-        observe(v, p.hash);
-        if (s->count <= least)
-            continue;
-        to = find(kept, &p, &value);
-        if (count(kept, &p, &value) != AL_OK)
+        it = listed(&value);
+        observe(v, full_hash(&it));
+        if (s->count > least && count(kept, &it, s->count) != AL_OK)
             return AL_ENOMEM;
-        to->count = s->count;
     }
     return AL_OK;
 }

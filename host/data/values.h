@@ -1,12 +1,27 @@
 /* The distinct values of a column and how often each occurs, counted as SQLite counts them: 1 and
  * 1.0 are one value, '1' is another.
  *
- * Exact while memory allows. al_values_estimate lets go of most values: from then on the number of
- * distinct values is an estimate, and counts are kept (exactly) for those that were frequent. All
- * of it depends on the cells and their order only. */
+ * Values are counted segment by segment in an al_counts, on any thread, and then taken into the
+ * column's al_values in the order of the segments. Exact while memory allows. al_values_estimate
+ * lets go of most values: from then on the number of distinct values is an estimate, and counts are
+ * kept (exactly) for those that were frequent. All of it depends on the cells and their order
+ * only. */
 #ifndef AL_DATA_VALUES_H
 #define AL_DATA_VALUES_H
 #include "data/cell.h"
+
+/* The values of one segment: first a run of row ids or the like, then a table, and a mere list once
+ * the table has many values. */
+typedef struct al_counts {
+    bool scattered;    /* until then the values are run_first, run_first + 1 … */
+    int64_t run_first; /* they need no table */
+    uint64_t run;
+    struct al_counted *table;
+    size_t room, used; /* of the table; room is a power of two */
+    bool listing;      /* nothing is added to the table any more */
+    struct al_listed *list;
+    size_t listed, list_room;
+} al_counts;
 
 typedef struct al_values al_values;
 
@@ -15,12 +30,20 @@ typedef struct al_value_count {
     uint64_t count;
 } al_value_count;
 
+void al_counts_close(al_counts *c);
+/* Empties it, but keeps its memory and begins as it ended: with a table or a list. */
+void al_counts_clear(al_counts *c);
+/* Counts the n cells cells[0], cells[stride] …, NULLs do not count. Their texts must stay where
+ * they are until they are taken. AL_OK or AL_ENOMEM. */
+int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride);
+/* Calls fn for each text and how often it stood there; one text may come several times. */
+void al_counts_texts(const al_counts *c, void (*fn)(void *arg, const al_cell *text, uint32_t n),
+                     void *arg);
+
 int al_values_open(al_values **out);
 void al_values_close(al_values *v);
-
-/* Counts the n cells cells[0], cells[stride], cells[2 * stride] …; NULLs do not count. AL_OK or
- * AL_ENOMEM. */
-int al_values_add(al_values *v, const al_cell *cells, size_t n, size_t stride);
+/* Takes the counts of the next segment; AL_OK or AL_ENOMEM. Texts are copied. */
+int al_values_take(al_values *v, const al_counts *c);
 /* What the values cost against the memory budget: a sum over the distinct values, whatever the
  * tables really take. 0 once it is an estimate. */
 uint64_t al_values_cost(const al_values *v);

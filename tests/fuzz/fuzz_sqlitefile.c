@@ -94,29 +94,47 @@ static void read_back(int fd, const al_cell *cells, size_t rows)
     al_vfs_close(&vfs);
 }
 
+static void end_run(al_sqlitefile *f, al_pages *run)
+{
+    uint32_t first;
+
+    al_pages_end(run);
+    check(al_sqlitefile_place(f, run, &first, NULL) == AL_OK);
+    check(al_sqlitefile_write(f, run, first, NULL) == AL_OK);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct bytes b = { data, data + size };
     al_cell *cells = malloc(MAX_ROWS * COLUMNS * sizeof *cells);
     al_sqlitefile *f;
+    unsigned page_size;
     size_t rows = 0;
+    al_pages run;
     int fd = memfd_create("fuzz", MFD_CLOEXEC); /* nothing waits for a disk */
 
     check(cells && fd >= 0);
     if (!letters[0])
         for (size_t i = 0; i < sizeof letters; i++)
             letters[i] = (char)('a' + i % 26);
-    check(al_sqlitefile_open(&f, fd, 4096u << number(&b, 1) % 5, NULL) == AL_OK);
-    check(al_sqlitefile_table(f, "t", "CREATE TABLE t(a,b,c)", NULL) == AL_OK);
+    page_size = 4096u << number(&b, 1) % 5;
+    check(al_sqlitefile_open(&f, fd, page_size, NULL) == AL_OK);
+    check(al_pages_open(&run, page_size) == AL_OK);
+    al_pages_begin(&run, 1, 0);
     for (; b.p < b.end && rows < MAX_ROWS; rows++) {
         al_cell *row = cells + rows * COLUMNS;
 
         for (int k = 0; k < COLUMNS; k++)
             row[k] = next_cell(&b);
-        check(al_sqlitefile_row(f, row, COLUMNS, NULL) == AL_OK);
-        if (number(&b, 1) == 255)
-            check(al_sqlitefile_segment(f, NULL) == AL_OK);
+        check(al_pages_row(&run, row, COLUMNS, NULL) == AL_OK);
+        if (number(&b, 1) == 255) {
+            end_run(f, &run);
+            al_pages_begin(&run, (int64_t)rows + 2, 0);
+        }
     }
+    end_run(f, &run);
+    al_pages_close(&run);
+    check(al_sqlitefile_table(f, "t", "CREATE TABLE t(a,b,c)", NULL) == AL_OK);
     check(al_sqlitefile_finish(f, 1, 1, NULL) == AL_OK);
     al_sqlitefile_close(f);
     read_back(fd, cells, rows);

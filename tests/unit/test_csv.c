@@ -1,3 +1,4 @@
+#include "base/cpu.h"
 #include "base/err.h"
 #include "data.h"
 #include "data/csv.h"
@@ -27,46 +28,63 @@ static void dump(al_buf *out, const al_batch *b)
     }
 }
 
-/* All rows of text, given to the parser in two parts (the first n bytes, then what is left), with
- * `room` rows a batch. The caller frees it; NULL when it fails. */
-static char *parse(const char *s, size_t len, char delimiter, size_t n, size_t room)
+/* All rows of text, with `room` rows a batch; it is scanned with the first n bytes known, then with
+ * all, in segments that end at or behind `limit` bytes. The caller frees it; NULL when it fails. */
+static char *parse(const char *s, size_t len, char delimiter, size_t n, size_t room, size_t limit)
 {
-    char *bytes = calloc(1, len + 64);
+    char *bytes = calloc(1, len + 80);
     al_cell cells[COLUMNS * 64];
     al_batch b = { .cells = cells, .columns = COLUMNS, .room = room };
-    size_t at = 0, used;
+    al_csv_irregular short_rows = { 0 }, long_rows = { 0 };
+    al_csv_scan scan;
     al_buf out;
-    al_csv c;
+    size_t at = 0;
     int rc = AL_OK;
 
     memset(&err, 0, sizeof err);
-    memcpy(bytes, s, len);
-    al_csv_init(&c, delimiter, 1000);
+    memset(bytes, '"', len + 80); /* what stands behind the part that is known means nothing */
+    al_csv_scan_open(&scan, delimiter);
     al_buf_init(&out, 0);
     al_buf_str(&out, "");
-    for (bool last = false;;) {
+    lines = 1;
+    memcpy(bytes, s, n);
+    for (bool last = false; rc == AL_OK && !(last && at == len && len > 0);) {
         size_t end = last ? len : n;
+        al_csv_fields f;
 
-        rc = al_csv_rows(&c, bytes + at, end - at, last, &b, &used, &err);
-        if (rc != AL_OK)
-            break;
-        dump(&out, &b);
-        at += used;
-        if (b.rows == b.room)
-            continue;
         if (last)
+            memset(memcpy(bytes, s, len) + len, 0, 80);
+        rc = al_csv_scan_text(&scan, bytes + at, end - at, last, limit, 1000, lines, &err);
+        if (rc == 0)
+            last = true;
+        if (rc != 1)
+            continue;
+        rc = AL_OK;
+        al_csv_fields_open(&f, bytes + at, scan.end, scan.ends, delimiter, 1000, lines);
+        for (uint64_t left = scan.rows;; left -= b.rows) {
+            rc = al_csv_rows(&f, &b, &err);
+            if (rc != AL_OK)
+                break;
+            dump(&out, &b);
+            assert_true(b.rows <= left);
+            if (b.rows < b.room) {
+                assert_int_equal(b.rows, left);
+                break;
+            }
+        }
+        al_csv_irregular_add(&short_rows, &f.short_rows);
+        al_csv_irregular_add(&long_rows, &f.long_rows);
+        al_csv_fields_close(&f);
+        at += scan.end;
+        lines += scan.lines;
+        free(al_csv_scan_take(&scan));
+        if (len == 0)
             break;
-        last = true;
     }
-    if (rc == AL_OK) {
-        assert_int_equal(at, len);
-        assert_int_equal(c.offset, len);
-    }
-    shorts = c.short_rows.count;
-    longs = c.long_rows.count;
-    first_short = c.short_rows.lines[0];
-    lines = c.line;
-    al_csv_free(&c);
+    shorts = short_rows.count;
+    longs = long_rows.count;
+    first_short = short_rows.lines[0];
+    al_csv_scan_close(&scan);
     free(bytes);
     if (rc == AL_OK)
         return al_buf_steal(&out);
@@ -74,21 +92,26 @@ static char *parse(const char *s, size_t len, char delimiter, size_t n, size_t r
     return NULL;
 }
 
-/* The same rows wherever the text is cut and however many go to a batch. */
+/* The same rows wherever the text is cut and however many go to a batch, with and without what the
+ * processor has for it. */
 static void is(const char *s, const char *want)
 {
     size_t len = strlen(s);
 
     for (size_t n = 0; n <= len; n++)
-        for (size_t room = 1; room <= 64; room *= 4) {
-            char *got = parse(s, len, ',', n, room);
+        for (size_t room = 1; room <= 64; room *= 4)
+            for (int way = 0; way < 4; way++) {
+                char *got;
 
-            if (!got)
-                fail_msg("%s: %s", s, err.detail);
-            if (strcmp(got, want) != 0)
-                fail_msg("\"%s\" cut at %zu: %s, not %s", s, n, got, want);
-            free(got);
-        }
+                al_cpu_set_plain(way & 1);
+                got = parse(s, len, ',', n, room, way & 2 ? 5 : SIZE_MAX);
+                al_cpu_set_plain(false);
+                if (!got)
+                    fail_msg("%s: %s", s, err.detail);
+                if (strcmp(got, want) != 0)
+                    fail_msg("\"%s\" cut at %zu, way %d: %s, not %s", s, n, way, got, want);
+                free(got);
+            }
 }
 
 static void plain(void **state)
@@ -153,17 +176,17 @@ static void other_delimiters(void **state)
     char *got;
 
     (void)state;
-    got = parse("a;b,c;\"d;e\"\n", 12, ';', 5, 4);
+    got = parse("a;b,c;\"d;e\"\n", 12, ';', 5, 4, SIZE_MAX);
     assert_string_equal(got, "a|b,c|d;e/");
     free(got);
-    got = parse("a\tb\t c\n", 7, '\t', 3, 4);
+    got = parse("a\tb\t c\n", 7, '\t', 3, 4, SIZE_MAX);
     assert_string_equal(got, "a|b| c/");
     free(got);
 }
 
 static void text_with_nul(void **state)
 {
-    char *got = parse("a\0b,c,d\n", 8, ',', 3, 4);
+    char *got = parse("a\0b,c,d\n", 8, ',', 3, 4, SIZE_MAX);
 
     (void)state;
     assert_memory_equal(got, "a\0b|c|d/", 8);
@@ -175,7 +198,7 @@ static void fails(const char *s, int code, const char *id, uint64_t line)
     size_t len = strlen(s);
 
     for (size_t n = 0; n <= len; n++) {
-        assert_null(parse(s, len, ',', n, 64));
+        assert_null(parse(s, len, ',', n, 64, SIZE_MAX));
         assert_int_equal(err.code, code);
         assert_string_equal(err.id, id);
         assert_int_equal(err.line, line);
@@ -213,40 +236,63 @@ static void cells_have_a_limit(void **state)
     fails(s, AL_ELIMIT, "ingest_limit", 1);
 }
 
-static void a_row_goes_to_the_segment_where_it_ends(void **state)
+static void a_segment_ends_with_the_first_row_at_its_limit(void **state)
 {
-    const size_t rows = 3 * (AL_DATASET_SEGMENT >> 10), len = rows << 10;
-    char *bytes = malloc(len + 64);
-    al_cell cells[COLUMNS * 64];
-    al_batch b = { .cells = cells, .columns = COLUMNS, .room = 64 };
-    size_t at = 0, used, seen = 0;
-    uint64_t ends[4];
-    int n = 0;
-    al_csv c;
+    /* For each limit, where a text of these rows is cut; the blank line is no row. */
+    static const char s[] = "aa,b\r\n\"c\nd\",e\n\nf,g\rh,i";
+    static const size_t ends[] = { 6,  6,  6,  6,  6,  6,  6,  14, 14, 14, 14,
+                                   14, 14, 14, 14, 19, 19, 19, 19, 19, 22 };
 
     (void)state;
-    memset(bytes, 'r', len + 64);
-    for (size_t i = 0; i < rows; i++) {
-        memcpy(bytes + (i << 10), "1,2,", 4);
-        bytes[(i << 10) + 1023] = '\n';
+    for (size_t limit = 0; limit < sizeof ends / sizeof ends[0]; limit++) {
+        char bytes[128] = { 0 };
+        al_csv_scan scan;
+
+        memcpy(bytes, s, sizeof s - 1);
+        al_csv_scan_open(&scan, ',');
+        assert_int_equal(al_csv_scan_text(&scan, bytes, sizeof s - 1, true, limit, 1000, 1, NULL),
+                         1);
+        assert_int_equal(scan.end, ends[limit]);
+        assert_int_equal(scan.rows, ends[limit] == 6    ? 1
+                                    : ends[limit] == 14 ? 2
+                                    : ends[limit] == 19 ? 3
+                                                        : 4);
+        assert_int_equal(scan.lines, ends[limit] == 6 ? 1 : ends[limit] == 14 ? 3 : 5);
+        al_csv_scan_close(&scan);
     }
-    bytes[AL_DATASET_SEGMENT - 1] = 'r'; /* one row over the first border */
-    bytes[2 * AL_DATASET_SEGMENT - 1025] = '\n';
-    al_csv_init(&c, ',', 1 << 20);
-    while (at < len) {
-        assert_int_equal(al_csv_rows(&c, bytes + at, len - at, true, &b, &used, NULL), AL_OK);
-        at += used;
-        seen += b.rows;
-        if (b.segment_end)
-            ends[n++] = at;
+}
+
+/* Texts that go over many blocks: every place of a block has seen every byte that means something.
+ */
+static void long_texts(void **state)
+{
+    static const char alphabet[] = "abcdefghij,,\"\n\r1";
+    uint64_t x = 7;
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        size_t len = 200 + next_random(&x) % 800;
+        char *s = malloc(len + 1), *whole;
+
+        for (size_t k = 0; k < len; k++)
+            s[k] = alphabet[next_random(&x) % (sizeof alphabet - 1)];
+        s[len] = '\0';
+        whole = parse(s, len, ',', len, 64, SIZE_MAX);
+        for (int k = 0; k < 12; k++) {
+            char *cut;
+
+            al_cpu_set_plain(k & 1);
+            cut = parse(s, len, ',', next_random(&x) % (len + 1), 1 + next_random(&x) % 64,
+                        next_random(&x) % 300);
+            al_cpu_set_plain(false);
+            assert_int_equal(!cut, !whole);
+            if (cut && strcmp(cut, whole) != 0)
+                fail_msg("\"%s\": %s, not %s", s, cut, whole);
+            free(cut);
+        }
+        free(whole);
+        free(s);
     }
-    assert_int_equal(seen, rows - 1);
-    assert_int_equal(n, 3);
-    assert_int_equal(ends[0], AL_DATASET_SEGMENT + 1024);
-    assert_int_equal(ends[1], 2 * AL_DATASET_SEGMENT);
-    assert_int_equal(ends[2], 3 * AL_DATASET_SEGMENT);
-    al_csv_free(&c);
-    free(bytes);
 }
 
 /* Bytes that mean something, in every order that chance gives, cut anywhere: always one result. */
@@ -262,9 +308,9 @@ static void random_texts(void **state)
 
         for (size_t k = 0; k < len; k++)
             s[k] = alphabet[next_random(&x) % (sizeof alphabet - 1)];
-        whole = parse(s, len, ',', len, 64);
+        whole = parse(s, len, ',', len, 64, SIZE_MAX);
         for (size_t n = 0; n <= len; n++) {
-            char *cut = parse(s, len, ',', n, 1 + n % 3);
+            char *cut = parse(s, len, ',', n, 1 + n % 3, n % 5);
 
             assert_int_equal(!cut, !whole);
             if (cut && strcmp(cut, whole) != 0)
@@ -288,7 +334,8 @@ int main(void)
         cmocka_unit_test(text_with_nul),
         cmocka_unit_test(a_quote_that_stays_open),
         cmocka_unit_test(cells_have_a_limit),
-        cmocka_unit_test(a_row_goes_to_the_segment_where_it_ends),
+        cmocka_unit_test(a_segment_ends_with_the_first_row_at_its_limit),
+        cmocka_unit_test(long_texts),
         cmocka_unit_test(random_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,14 +3,74 @@
 
 static char path[256];
 static int fd;
+static al_pages run;
+static char *table_name, *table_sql; /* of the table in work */
+static int64_t next_row;
 
-static al_sqlitefile *begin(unsigned page_size)
+static al_sqlitefile *begin_file(int file, unsigned page_size)
 {
     al_sqlitefile *f;
 
-    fd = file_with("", 0, path);
+    fd = file;
     assert_int_equal(al_sqlitefile_open(&f, fd, page_size, NULL), AL_OK);
+    assert_int_equal(al_pages_open(&run, page_size), AL_OK);
     return f;
+}
+
+static al_sqlitefile *begin(unsigned page_size)
+{
+    return begin_file(file_with("", 0, path), page_size);
+}
+
+/* What was appended becomes a run of the table. */
+static int segment(al_sqlitefile *f, al_err *err)
+{
+    uint32_t first;
+    int rc;
+
+    al_pages_end(&run);
+    assert_int_equal(al_sqlitefile_place(f, &run, &first, NULL), AL_OK);
+    rc = al_sqlitefile_write(f, &run, first, err);
+    al_pages_begin(&run, next_row, 0);
+    return rc;
+}
+
+static void end_table(al_sqlitefile *f)
+{
+    if (table_name) {
+        assert_int_equal(segment(f, NULL), AL_OK);
+        assert_int_equal(al_sqlitefile_table(f, table_name, table_sql, NULL), AL_OK);
+    }
+    free(table_name);
+    free(table_sql);
+    table_name = table_sql = NULL;
+}
+
+static void table(al_sqlitefile *f, const char *name, const char *sql)
+{
+    end_table(f);
+    table_name = strdup(name);
+    table_sql = strdup(sql);
+    next_row = 1;
+    al_pages_begin(&run, next_row, 0);
+}
+
+static int append(const al_cell *cells, size_t n, al_err *err)
+{
+    int rc = al_pages_row(&run, cells, n, err);
+
+    next_row += rc == AL_OK;
+    return rc;
+}
+
+static void end(al_sqlitefile *f)
+{
+    free(table_name);
+    free(table_sql);
+    table_name = table_sql = NULL;
+    al_pages_close(&run);
+    al_sqlitefile_close(f);
+    close(fd);
 }
 
 /* The finished file, open; it must hold together. */
@@ -19,9 +79,9 @@ static sqlite3 *finish(al_sqlitefile *f)
     al_err err = { 0 };
     sqlite3 *db;
 
+    end_table(f);
     assert_int_equal(al_sqlitefile_finish(f, 0x01020304, 7, &err), AL_OK);
-    al_sqlitefile_close(f);
-    close(fd);
+    end(f);
     db = open_file(path);
     unlink(path);
     assert_string_equal(ask(db, "PRAGMA integrity_check"), "ok");
@@ -35,7 +95,7 @@ static void header_says_who_wrote_it(void **state)
     sqlite3 *db;
 
     (void)state;
-    assert_int_equal(al_sqlitefile_table(f, "t", "CREATE TABLE t(a)", NULL), AL_OK);
+    table(f, "t", "CREATE TABLE t(a)");
     db = finish(f);
     assert_string_equal(ask(db, "PRAGMA application_id"), "16909060");
     assert_string_equal(ask(db, "PRAGMA user_version"), "7");
@@ -81,12 +141,12 @@ static void every_kind_of_value(void **state)
     sqlite3 *db;
 
     (void)state;
-    al_sqlitefile_table(f, "t", "CREATE TABLE t(a,b,c,d)", NULL);
+    table(f, "t", "CREATE TABLE t(a,b,c,d)");
     for (size_t i = 0; i < n; i++) {
         const al_cell row[] = { al_cell_integer(integers[i]), al_cell_real((double)i / 8),
                                 text("\xC3\xB1"), al_cell_null() };
 
-        assert_int_equal(al_sqlitefile_row(f, row, 4, NULL), AL_OK);
+        assert_int_equal(append(row, 4, NULL), AL_OK);
     }
     db = finish(f);
     sqlite3_prepare_v2(db, "SELECT rowid, a, b, c, d FROM t", -1, &stmt, NULL);
@@ -120,13 +180,13 @@ static void lengths_around_the_borders(void **state)
         sqlite3 *db;
         int rows = 0;
 
-        al_sqlitefile_table(f, "t", "CREATE TABLE t(n,s)", NULL);
+        table(f, "t", "CREATE TABLE t(n,s)");
         for (unsigned pages = 0; pages < 4; pages++)
             for (int d = -60; d <= 60; d++) {
                 long n = (long)pages * (sizes[s] - 4) + (long)(sizes[s] - 35) * (pages == 0) + d;
                 const al_cell row[] = { al_cell_integer(n), al_cell_text(letters, (size_t)n) };
 
-                assert_int_equal(al_sqlitefile_row(f, row, 2, NULL), AL_OK);
+                assert_int_equal(append(row, 2, NULL), AL_OK);
                 rows++;
             }
         db = finish(f);
@@ -149,11 +209,11 @@ static void many_rows_make_a_tree(void **state)
         char sql[120];
         sqlite3 *db;
 
-        al_sqlitefile_table(f, "t", "CREATE TABLE t(a)", NULL);
+        table(f, "t", "CREATE TABLE t(a)");
         for (int i = 1; i <= counts[k]; i++) {
             const al_cell row[] = { al_cell_integer(i) };
 
-            assert_int_equal(al_sqlitefile_row(f, row, 1, NULL), AL_OK);
+            assert_int_equal(append(row, 1, NULL), AL_OK);
         }
         db = finish(f);
         snprintf(sql, sizeof sql,
@@ -181,11 +241,11 @@ static void a_deep_tree(void **state)
 
     (void)state;
     memset(big, 'z', sizeof big);
-    al_sqlitefile_table(f, "t", "CREATE TABLE t(a,s)", NULL);
+    table(f, "t", "CREATE TABLE t(a,s)");
     for (int i = 1; i <= 1200; i++) {
         const al_cell row[] = { al_cell_integer(i), al_cell_text(big, sizeof big) };
 
-        assert_int_equal(al_sqlitefile_row(f, row, 2, NULL), AL_OK);
+        assert_int_equal(append(row, 2, NULL), AL_OK);
     }
     db = finish(f);
     assert_string_equal(ask(db, "SELECT count(*) FROM t WHERE a = rowid"), "1200");
@@ -199,15 +259,15 @@ static void segments_begin_pages(void **state)
     sqlite3 *db;
 
     (void)state;
-    al_sqlitefile_table(f, "t", "CREATE TABLE t(a)", NULL);
+    table(f, "t", "CREATE TABLE t(a)");
     for (int i = 1; i <= 10; i++) {
         const al_cell row[] = { al_cell_integer(i) };
 
-        assert_int_equal(al_sqlitefile_row(f, row, 1, NULL), AL_OK);
+        assert_int_equal(append(row, 1, NULL), AL_OK);
         if (i % 2 == 0)
-            assert_int_equal(al_sqlitefile_segment(f, NULL), AL_OK);
+            assert_int_equal(segment(f, NULL), AL_OK);
     }
-    assert_int_equal(al_sqlitefile_segment(f, NULL), AL_OK); /* none to end */
+    assert_int_equal(segment(f, NULL), AL_OK); /* none to end */
     db = finish(f);
     assert_string_equal(ask(db, "SELECT sum(a) FROM t"), "55");
     assert_string_equal(ask(db, "PRAGMA page_count"), "7"); /* schema, five leaves, their parent */
@@ -225,11 +285,11 @@ static void a_long_chain_between_short_rows(void **state)
 
     (void)state;
     memset(big, 'q', len);
-    al_sqlitefile_table(f, "t", "CREATE TABLE t(a)", NULL);
+    table(f, "t", "CREATE TABLE t(a)");
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(al_sqlitefile_row(f, small, 1, NULL), AL_OK);
-        assert_int_equal(al_sqlitefile_row(f, large, 1, NULL), AL_OK);
-        assert_int_equal(al_sqlitefile_row(f, small, 1, NULL), AL_OK);
+        assert_int_equal(append(small, 1, NULL), AL_OK);
+        assert_int_equal(append(large, 1, NULL), AL_OK);
+        assert_int_equal(append(small, 1, NULL), AL_OK);
     }
     db = finish(f);
     assert_string_equal(ask(db, "SELECT group_concat(length(a)) FROM t"),
@@ -259,8 +319,8 @@ static void schemas_that_leave_page_one(void **state)
             for (int c = 0; c < columns; c++)
                 p += sprintf(p, "%c\"column%03d\"", c ? ',' : '(', c);
             sprintf(p, ")");
-            assert_int_equal(al_sqlitefile_table(f, name, sql, NULL), AL_OK);
-            assert_int_equal(al_sqlitefile_row(f, row, 1, NULL), AL_OK);
+            table(f, name, sql);
+            assert_int_equal(append(row, 1, NULL), AL_OK);
         }
         db = finish(f);
         snprintf(count, sizeof count, "%d", counts[k]);
@@ -289,7 +349,7 @@ static void random_rows(void **state)
         char want[100];
         sqlite3 *db;
 
-        al_sqlitefile_table(f, "t", "CREATE TABLE t(a,b,c)", NULL);
+        table(f, "t", "CREATE TABLE t(a,b,c)");
         for (int i = 0; i < rows; i++) {
             al_cell row[3];
 
@@ -309,9 +369,9 @@ static void random_rows(void **state)
                     row[k] = al_cell_text(letters, next_random(&x) % (i % 50 ? 60 : room));
                     bytes += row[k].len;
                 }
-            assert_int_equal(al_sqlitefile_row(f, row, 3, NULL), AL_OK);
+            assert_int_equal(append(row, 3, NULL), AL_OK);
             if (next_random(&x) % 300 == 0)
-                assert_int_equal(al_sqlitefile_segment(f, NULL), AL_OK);
+                assert_int_equal(segment(f, NULL), AL_OK);
         }
         db = finish(f);
         snprintf(want, sizeof want, "%d/%d/%lld/%lld", rows, nulls, (long long)integers,
@@ -337,11 +397,10 @@ static void rows_have_a_limit(void **state)
 
     (void)state;
     memset(big, 'b', len);
-    al_sqlitefile_table(f, "t", "CREATE TABLE t(a,b)", NULL);
-    assert_int_equal(al_sqlitefile_row(f, row, 2, &err), AL_ELIMIT);
+    table(f, "t", "CREATE TABLE t(a,b)");
+    assert_int_equal(append(row, 2, &err), AL_ELIMIT);
     assert_string_equal(err.id, "ingest_limit");
-    al_sqlitefile_close(f);
-    close(fd);
+    end(f);
     unlink(path);
     free(big);
 }
@@ -357,17 +416,18 @@ static void a_full_disk_is_said(void **state)
     if (full < 0)
         skip();
     memset(block, 'x', sizeof block);
-    assert_int_equal(al_sqlitefile_open(&f, full, 4096, NULL), AL_OK);
-    al_sqlitefile_table(f, "t", "CREATE TABLE t(a)", NULL);
+    f = begin_file(full, 4096);
+    table(f, "t", "CREATE TABLE t(a)");
     for (int i = 0; i < 2000 && rc == AL_OK; i++) {
         const al_cell row[] = { al_cell_text(block, sizeof block) };
 
-        rc = al_sqlitefile_row(f, row, 1, &err);
+        rc = append(row, 1, &err);
+        if (rc == AL_OK && i % 100 == 99)
+            rc = segment(f, &err);
     }
     assert_int_equal(rc, AL_EIO);
     assert_string_equal(err.id, "no_space");
-    al_sqlitefile_close(f);
-    close(full);
+    end(f);
 }
 
 int main(void)

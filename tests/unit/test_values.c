@@ -17,9 +17,19 @@ static int close_values(void **state)
     return 0;
 }
 
+/* The cells as a segment of their own. */
+static void add_segment(const al_cell *cells, size_t n, size_t stride)
+{
+    static al_counts counts; /* used again, as they are */
+
+    al_counts_clear(&counts);
+    assert_int_equal(al_counts_add(&counts, cells, n, stride), AL_OK);
+    assert_int_equal(al_values_take(v, &counts), AL_OK);
+}
+
 static void add(al_cell cell)
 {
-    assert_int_equal(al_values_add(v, &cell, 1, 1), AL_OK);
+    add_segment(&cell, 1, 1);
 }
 
 static void counts_as_sqlite_does(void **state)
@@ -90,7 +100,7 @@ static void strides_and_blocks(void **state)
     (void)state;
     for (int i = 0; i < 3000; i++)
         cells[i] = i % 3 ? text("other") : al_cell_integer(i / 3 % 400);
-    assert_int_equal(al_values_add(v, cells, 1000, 3), AL_OK);
+    add_segment(cells, 1000, 3);
     assert_int_equal(al_values_distinct(v), 400);
     assert_int_equal(al_values_top(v, top, 1), 1);
     assert_int_equal(top[0].value.integer, 0);
@@ -157,6 +167,38 @@ static void an_estimate_of_little(void **state)
     assert_int_equal(al_values_top(v, top, 5), 0); /* nothing is counted any more */
 }
 
+/* In a segment of many values the first are counted in a table and the rest are listed: in one
+ * piece or in several, with what was counted before, it comes to the same. */
+static void segments_of_many_values(void **state)
+{
+    enum { N = 20000 };
+    char(*words)[16] = malloc(N * sizeof *words);
+    al_cell *cells = malloc(N * sizeof *cells);
+    al_value_count top[3];
+
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        snprintf(words[i], sizeof *words, "w%zu", i / 2);
+        cells[i] = i % 3   ? text(words[i])
+                   : i % 2 ? al_cell_integer((int64_t)i % 900)
+                           : al_cell_real((double)(i % 600));
+    }
+    for (size_t piece = 1000; piece <= N; piece *= 20) {
+        al_values_close(v);
+        assert_int_equal(al_values_open(&v), AL_OK);
+        for (size_t i = 0; i < N; i += piece)
+            add_segment(cells + i, piece, 1);
+        /* Each pair of rows makes a word but where the pair begins with a number: then the other
+         * row of it makes it. Numbers: the multiples of 3 below 900 and below 600. */
+        assert_int_equal(al_values_distinct(v), N / 2 + 250);
+        assert_int_equal(al_values_top(v, top, 3), 3);
+        assert_int_equal(top[0].count, top[1].count);
+        assert_true(top[0].value.kind != AL_CELL_TEXT);
+    }
+    free(cells);
+    free(words);
+}
+
 /* Consecutive integers need no table, and are what they were when something else comes. */
 static void runs(void **state)
 {
@@ -211,7 +253,7 @@ static void a_very_long_run_that_ends(void **state)
     while (n < 8500000) {
         for (int i = 0; i < ROWS; i++)
             cells[i] = al_cell_integer(n++);
-        assert_int_equal(al_values_add(v, cells, ROWS, 1), AL_OK);
+        add_segment(cells, ROWS, 1);
     }
     assert_true(al_values_exact(v));
     add(al_cell_integer(0));
@@ -242,6 +284,7 @@ int main(void)
         TEST(many_values_grow_the_table),
         TEST(an_estimate_is_near_and_keeps_the_frequent),
         TEST(an_estimate_of_little),
+        TEST(segments_of_many_values),
         TEST(runs),
         TEST(a_run_can_become_an_estimate),
         TEST(a_very_long_run_that_ends),

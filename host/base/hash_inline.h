@@ -1,0 +1,14 @@
+/* al_hash64 for inner loops: part of the code that uses it. */
+#ifndef AL_BASE_HASH_INLINE_H
+#define AL_BASE_HASH_INLINE_H
+#include <stddef.h>
+#include <stdint.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+static inline uint64_t al_hash64_inline(const void *bytes, size_t len)
+{
+    return XXH3_64bits(bytes, len);
+}
+
+#endif
