@@ -39,11 +39,12 @@ static int l_size(lua_State *L)
     return 2;
 }
 
-/* raw(fd, { signals }?) -> handle */
+/* raw(fd, { signals, screen }?) -> handle */
 static int l_raw(lua_State *L)
 {
     int fd = check_fd(L, 1);
     bool signals = al_opt_bool(L, 2, "signals", true);
+    lua_Integer screen = al_opt_int(L, 2, "screen", -1);
     al_err err = { 0 };
     raw_mode *r = lua_newuserdatauv(L, sizeof *r, 0);
 
@@ -54,7 +55,9 @@ static int l_raw(lua_State *L)
     al_host_hold(al_host_of(L));
     if (al_term_raw(fd, signals, &err) < 0)
         return al_fail(L, &err);
-    r->on = true;
+    r->on = true; /* closing the handle leaves the other screen, too */
+    if (screen >= 0 && al_term_other_screen((int)screen, &err) < 0)
+        return al_fail(L, &err);
     return 1;
 }
 

@@ -13,6 +13,9 @@
 
 #define ESCAPE_MS 50 /* an Escape that is followed by nothing for so long is the key */
 
+#define TO_OTHER_SCREEN   "\033[?1049h\033[?25l\033[H"
+#define FROM_OTHER_SCREEN "\033[0m\033[?25h\033[?1049l"
+
 bool al_term_is_tty(int fd)
 {
     return isatty(fd) == 1;
@@ -36,15 +39,28 @@ static const int fatal[] = { SIGHUP,  SIGTERM, SIGQUIT, SIGINT, SIGABRT,
 enum { FATAL = sizeof fatal / sizeof *fatal };
 
 static struct {
-    volatile sig_atomic_t on;
-    int fd;
+    volatile sig_atomic_t on, other_screen;
+    int fd, screen_fd;
     struct termios before;
     bool ours[FATAL]; /* signals whose handler we set */
     bool at_exit;
 } raw;
 
+/* Async-signal-safe. A terminal that takes no bytes now keeps its other screen: nothing may wait.
+ */
+static void first_screen(void)
+{
+    ssize_t ignored = 0;
+
+    if (raw.other_screen)
+        ignored = write(raw.screen_fd, FROM_OTHER_SCREEN, sizeof FROM_OTHER_SCREEN - 1);
+    (void)ignored;
+    raw.other_screen = 0;
+}
+
 static void restore_and_die(int sig)
 {
+    first_screen();
     if (raw.on)
         tcsetattr(raw.fd, TCSANOW, &raw.before);
     signal(sig, SIG_DFL);
@@ -55,6 +71,7 @@ void al_term_cooked(void)
 {
     if (!raw.on)
         return;
+    first_screen();
     tcsetattr(raw.fd, TCSADRAIN, &raw.before);
     raw.on = 0;
     for (int i = 0; i < FATAL; i++) {
@@ -101,6 +118,15 @@ int al_term_raw(int fd, bool signals, al_err *err)
     int rc = al_err_errno(err, errno, "terminal");
     al_term_cooked();
     return rc;
+}
+
+int al_term_other_screen(int fd, al_err *err)
+{
+    if (!raw.on)
+        return al_err_set(err, AL_EINVAL, "internal", "terminal", "is not in raw mode");
+    raw.screen_fd = fd;
+    raw.other_screen = 1;
+    return al_term_write(fd, TO_OTHER_SCREEN, sizeof TO_OTHER_SCREEN - 1, err);
 }
 
 int al_term_write(int fd, const char *bytes, size_t len, al_err *err)

@@ -1,7 +1,7 @@
-/* The terminal: its size, raw mode that is always given back, and keys.
+/* The terminal: its size, raw mode and the other screen that are always given back, and keys.
  *
  * One terminal at a time is in raw mode. It is restored by al_term_cooked, at exit, and by the
- * signals that end a process, as long as nobody else handles them. */
+ * signals that end a process, as long as nobody else handles them; its screen with it. */
 #ifndef AL_PRIM_TERM_H
 #define AL_PRIM_TERM_H
 #include "base/err.h"
@@ -16,6 +16,10 @@ bool al_term_size(int fd, int *columns, int *rows);
 /* No echo, no lines; output stays as it is. With signals, Ctrl-C and Ctrl-Z still signal. AL_EBUSY
  * while another is raw. */
 int al_term_raw(int fd, bool signals, al_err *err);
+/* Draws on the terminal's other screen (ECMA-48 as xterm extends it), with its cursor hidden, as
+ * long as raw mode is on; what stood on the first comes back with al_term_cooked. fd is where to
+ * write. */
+int al_term_other_screen(int fd, al_err *err);
 void al_term_cooked(void); /* fine when nothing is raw */
 
 /* Writes all of it, waiting where the terminal is slow. */

@@ -75,12 +75,41 @@ static void raw_mode_is_given_back(void **state)
     al_term_cooked();
 }
 
+/* What the terminal was told since the last look. */
+static const char *told(void)
+{
+    static char bytes[256];
+    ssize_t n;
+
+    fcntl(master, F_SETFL, O_NONBLOCK);
+    n = read(master, bytes, sizeof bytes - 1);
+    bytes[n > 0 ? n : 0] = '\0';
+    return bytes;
+}
+
+static const char other[] = "\033[?1049h\033[?25l\033[H";
+static const char first[] = "\033[0m\033[?25h\033[?1049l";
+
+static void the_other_screen_lasts_as_long_as_raw_mode(void **state)
+{
+    (void)state;
+    assert_int_equal(al_term_other_screen(slave, &err), AL_EINVAL);
+    assert_string_equal(told(), "");
+    assert_int_equal(al_term_raw(slave, true, &err), AL_OK);
+    assert_int_equal(al_term_other_screen(slave, &err), AL_OK);
+    assert_string_equal(told(), other);
+    al_term_cooked();
+    assert_string_equal(told(), first);
+    al_term_cooked();
+    assert_string_equal(told(), "");
+}
+
 /* A child ends in raw mode, in its own way; the terminal must be as it was. */
 static void end_in_raw_mode(void (*how)(void))
 {
     pid_t pid = fork();
     if (pid == 0) {
-        if (al_term_raw(slave, true, NULL) != AL_OK)
+        if (al_term_raw(slave, true, NULL) != AL_OK || al_term_other_screen(slave, NULL) != AL_OK)
             _exit(9);
         how();
         _exit(8);
@@ -89,6 +118,9 @@ static void end_in_raw_mode(void (*how)(void))
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_false(WIFEXITED(status) && WEXITSTATUS(status) >= 8);
     assert_false(is_raw());
+    const char *all = told();
+    assert_true(strlen(all) == strlen(other) + strlen(first));
+    assert_string_equal(all + strlen(other), first);
 }
 
 static void end_by_exit(void)
@@ -259,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(knows_terminals_and_their_size),
         TEST(raw_mode_is_given_back),
+        TEST(the_other_screen_lasts_as_long_as_raw_mode),
         TEST(every_end_gives_the_terminal_back),
         TEST(handlers_of_others_are_let_alone),
         TEST(names_keys),

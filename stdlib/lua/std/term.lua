@@ -30,7 +30,9 @@ end
 --- Turns echo and line editing off until the handle is closed. The terminal is given back at the end
 --- of the process too, however it ends (but by SIGKILL).
 ---@param fd integer
----@param options? { signals: boolean? }  false: Ctrl-C and Ctrl-Z are keys, not signals
+---@param options? { signals: boolean?, screen: integer? }  signals = false: Ctrl-C and Ctrl-Z are keys,
+---       not signals; screen: the descriptor to which a whole screen will be drawn: the terminal shows its
+---       other screen, without a cursor, and goes back to the first with the handle
 ---@return table? handle  close it, or hold it in a <close> variable
 ---@return string? err
 ---@return string? id
