@@ -42,6 +42,10 @@ class Terminal:
         """The lines on the screen, without spaces at their ends."""
         return [line.rstrip() for line in self._tmux("capture-pane", "-p").split("\n")]
 
+    def coloured(self):
+        """The screen with its colours, as escape sequences."""
+        return self._tmux("capture-pane", "-p", "-e")
+
     def history(self):
         """All lines, also those that scrolled away."""
         return [line.rstrip() for line in self._tmux("capture-pane", "-p", "-S", "-", "-E", "-").split("\n")]

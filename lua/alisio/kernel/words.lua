@@ -59,6 +59,16 @@ function M.number(locale, n)
   return sign .. whole .. (fraction ~= "" and decimal .. fraction or "")
 end
 
+--- A share with one decimal: 10.6%, 10,6 %.
+---@param locale string
+---@param share number  1 is all
+---@return string
+function M.percent(locale, share)
+  local decimal = MARKS[known(locale)][1]
+  local text = ("%.1f"):format(100 * share):gsub("%.", decimal)
+  return text .. (known(locale) == "es" and " %" or "%")
+end
+
 --- A size with its unit: 200 MiB, 1.5 GiB.
 ---@param locale string
 ---@param n integer  bytes
@@ -207,6 +217,11 @@ end
 function M.note(locale, note)
   if type(note) == "string" then
     return note
+  end
+  if note.lines and note.count and note.count > #note.lines then
+    local some = setmetatable({ lines = table.move(note.lines, 1, #note.lines, 1, {}) }, { __index = note })
+    some.lines[#some.lines + 1] = "…"
+    note = some
   end
   local entry = find(locale, "note." .. tostring(note.id))
   return entry and (render(locale, entry, note)) or tostring(note.id)

@@ -109,6 +109,7 @@ return {
     one = "1 character was not valid in the file's encoding; it stands as \u{FFFD}.",
     other = "{count} characters were not valid in the file's encoding; they stand as \u{FFFD}.",
   },
+  ["note.distinct_estimated"] = "Estimates, not exact: the distinct and most frequent values of {columns:list}.",
   ["note.no_effect"] = "{key} is accepted and has no effect.",
   ["note.project_ignored"] = "{key} in the project's config.json is ignored: it is yours alone to set.",
   ["note.project_loosens"] = "{key} in the project's config.json is ignored: a project may only tighten it.",

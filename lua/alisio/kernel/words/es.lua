@@ -109,6 +109,7 @@ return {
     one = "1 carácter no era válido en la codificación del archivo; figura como \u{FFFD}.",
     other = "{count} caracteres no eran válidos en la codificación del archivo; figuran como \u{FFFD}.",
   },
+  ["note.distinct_estimated"] = "Estimaciones, no cifras exactas: los valores distintos y más frecuentes de {columns:list}.",
   ["note.no_effect"] = "{key} se acepta y no tiene efecto.",
   ["note.project_ignored"] = "{key} en el config.json del proyecto se ignora: solo usted puede fijarla.",
   ["note.project_loosens"] = "{key} en el config.json del proyecto se ignora: un proyecto solo puede restringirla.",

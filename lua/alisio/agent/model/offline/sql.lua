@@ -1,10 +1,7 @@
 --- The queries of the offline model. Names come from the dataset's own catalogue and are quoted.
-local M = {}
+local quote = require("alisio.data.sql").name
 
-local function quote(name)
-  return '"' .. name:gsub('"', '""') .. '"'
-end
-M.quote = quote
+local M = {}
 
 --- The expression a plan groups by.
 ---@param plan table

@@ -4,6 +4,7 @@ local clock = require "std.clock"
 local term = require "std.term"
 local text = require "std.text"
 local words = require "alisio.kernel.words"
+local editing = require "alisio.ui.cli.lib.line"
 local render = require "alisio.ui.cli.lib.render"
 
 local M = {}
@@ -202,14 +203,8 @@ local function read_line(panel, handle, read_key)
       break
     elseif key.key == "Enter" then
       break
-    elseif key.key == "Backspace" then
-      local at = utf8.offset(said, -1)
-      said = at and said:sub(1, at - 1) or said
-    elseif utf8.len(key.key) == 1 and not key.ctrl and not key.alt then
-      said = said .. key.key
-    elseif key.key == "Space" then
-      said = said .. " "
     end
+    said = editing.typed(said, key)
     show()
   end
   panel.screen.term.werr "\r\27[K"

@@ -234,7 +234,7 @@ function M.parse(argv, options, locale, leading)
           return nil, text.pick(wrong.flag, locale, { option = shown }), "usage"
         end
         args[name] = true
-      elseif option.alone and not has_value and not (argv[i] or ""):find "^[^-]" then
+      elseif option.alone and not has_value and not (argv[i] or ""):find(option.kind == "integer" and "^%d+$" or "^[^-]") then
         args[option.alone] = true
       else
         if not has_value then

@@ -1,0 +1,27 @@
+local blocks = require "alisio.ui.cli.lib.blocks"
+
+describe("alisio.ui.cli.lib.blocks", function()
+  it("draws bars from zero, in eighths; what is there is seen", function()
+    assert.equal("", blocks.bar(0, 10, 8, true))
+    assert.equal("████████", blocks.bar(10, 10, 8, true))
+    assert.equal("████", blocks.bar(5, 10, 8, true))
+    assert.equal("▍", blocks.bar(0.5, 10, 8, true))
+    assert.equal("▏", blocks.bar(1, 1e9, 8, true))
+    assert.equal("████████", blocks.bar(99, 10, 8, true))
+    assert.equal("####", blocks.bar(5, 10, 8, false))
+    assert.equal("#", blocks.bar(1, 1e9, 8, false))
+    assert.equal("", blocks.bar(1, 0, 8, true))
+  end)
+
+  it("draws amounts as columns, none as nothing", function()
+    assert.equal("▁ █▄", blocks.columns({ 1, 0, 1000, 500 }, 9))
+    assert.equal("", blocks.columns({}, 9))
+    assert.equal("  ", blocks.columns({ 0, 0 }, 9))
+  end)
+
+  it("puts neighbours together where there is no room, and keeps the first of a ranking", function()
+    assert.equal("▄█", blocks.columns({ 1, 1, 2, 2 }, 2))
+    assert.equal("▄█", blocks.columns({ 1, 1, 2 }, 2))
+    assert.equal("█▄", blocks.columns({ 4, 2, 1, ranked = true }, 2))
+  end)
+end)
