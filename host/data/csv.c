@@ -214,12 +214,14 @@ static inline bool scan_block(al_csv_scan *s, const char *text, const struct mas
     s->lines += count_bits(records & keep);
     s->blanks += blanks & keep ? count_bits(blanks & keep) : 0;
     if (inside & keep)
-        s->quoted_lines += count_bits(inside & keep & m->feeds & ~(m->returns << 1)) +
-                           count_bits(inside & keep & m->returns);
+        s->quoted_lines +=
+            count_bits(inside & keep & m->feeds & ~(m->returns << 1 | s->after_any_cr)) +
+            count_bits(inside & keep & m->returns);
     if (records)
         s->last_end = s->at + BLOCK - (size_t)__builtin_clzll(records);
     s->separated = separators >> (BLOCK - 1);
     s->after_cr = returns >> (BLOCK - 1);
+    s->after_any_cr = m->returns >> (BLOCK - 1);
     s->at_start = (records | second) >> (BLOCK - 1);
     return found;
 }

@@ -24,7 +24,7 @@ typedef struct al_csv_scan {
     /* private */
     uint64_t blanks, quoted_lines;
     size_t words, at, opened, last_end;
-    bool inside, closing, separated, after_cr, at_start;
+    bool inside, closing, separated, after_cr, after_any_cr, at_start;
 } al_csv_scan;
 
 void al_csv_scan_open(al_csv_scan *s, char delimiter);

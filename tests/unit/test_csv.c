@@ -169,6 +169,15 @@ static void lines_are_counted(void **state)
     is("a,b,c\n\n\"x\ny\r\nz\rw\",2,3\r\nshort\n", "a|b|c/x\ny\r\nz\rw|i2|i3/short|~|~/");
     assert_int_equal(first_short, 7);
     assert_int_equal(lines, 8);
+    for (int n = 50; n < 70; n++) { /* a CRLF inside quotes, across blocks too */
+        char s[100];
+
+        memset(s, 'x', sizeof s);
+        memcpy(s, "\"", 1);
+        memcpy(s + n, "\r\ny\",2,3\nz", 12);
+        free(parse(s, (size_t)n + 11, ',', 0, 64, SIZE_MAX));
+        assert_int_equal(lines, 3);
+    }
 }
 
 static void other_delimiters(void **state)
