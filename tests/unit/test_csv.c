@@ -174,8 +174,8 @@ static void lines_are_counted(void **state)
 
         memset(s, 'x', sizeof s);
         memcpy(s, "\"", 1);
-        memcpy(s + n, "\r\ny\",2,3\nz", 12);
-        free(parse(s, (size_t)n + 11, ',', 0, 64, SIZE_MAX));
+        memcpy(s + n, "\r\ny\",2,3\nz", 10);
+        free(parse(s, (size_t)n + 10, ',', 0, 64, SIZE_MAX));
         assert_int_equal(lines, 3);
     }
 }
