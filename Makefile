@@ -55,7 +55,7 @@ endif
 
 LUA := $(or $(shell for p in lua5.4 lua-5.4 lua54 lua; do $(PKG_CONFIG) --exists $$p 2>/dev/null && echo $$p && break; done),lua5.4)
 PKGS_base := libcrypto libxxhash libutf8proc
-PKGS_data := sqlite3 libarchive expat
+PKGS_data := sqlite3 libarchive expat zlib
 PKGS_jail := $(if $(PORTABLE)$(filter-out Linux,$(OS)),,libseccomp)
 PKGS_prim := libuv libcurl sqlite3 libarchive md4c termkey
 CJSON := $(shell $(PKG_CONFIG) --exists $(LUA)-cjson 2>/dev/null && echo $(LUA)-cjson)

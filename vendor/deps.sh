@@ -51,6 +51,7 @@ build_needs() {
         md4c) need pc md4c libmd4c-dev md4c-devel md4c md4c ;;
         sqlite3) need pc sqlite3 libsqlite3-dev sqlite-devel sqlite sqlite ;;
         termkey) need pc termkey libtermkey-dev libtermkey-devel libtermkey libtermkey ;;
+        zlib) need pc zlib zlib1g-dev zlib-devel zlib zlib ;;
         *) echo "deps.sh: no package is known for $module" >&2; exit 1 ;;
         esac
     done

@@ -1,6 +1,6 @@
 /* The engine: reads data files and answers questions about datasets, for a host that gave it a
  * socket (3) and a folder for nameless files (4), and takes everything else from itself before it
- * reads the first byte. */
+ * reads the first request. */
 #include "data/engine.h"
 #include "base/err.h"
 #include "jail/landlock.h"
@@ -62,6 +62,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* then EFBIG says so */
     al_limits_close_from(TMP + 1);
+    al_engine_prepare(SOCKET);
     if (refused(confine(&err))) {
         fprintf(stderr, "alisio engine: %s\n", al_err_text(&err, text, sizeof text));
         return 2;

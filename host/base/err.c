@@ -36,31 +36,11 @@ static const struct {
 };
 
 static const char *const reasons[] = {
-    "bad_manifest",
-    "bad_name",
-    "bad_path",
-    "depth",
-    "empty",
-    "encrypted",
-    "hardlink",
-    "hidden",
-    "maxFiles",
-    "maxFileBytes",
-    "maxCellBytes",
-    "maxColumns",
-    "maxExpandedBytes",
-    "maxOutputBytes",
-    "maxRows",
-    "missing",
-    "name_clash",
-    "sheet",
-    "special_file",
-    "symlink",
-    "syntax",
-    "truncated",
-    "unreadable",
-    "utf8",
-    "view",
+    "bad_manifest", "bad_name",     "bad_path",     "damaged",        "depth",   "empty",
+    "encrypted",    "entries",      "expansion",    "hardlink",       "hidden",  "maxFiles",
+    "maxFileBytes", "maxCellBytes", "maxColumns",   "maxOutputBytes", "maxRows", "missing",
+    "name_clash",   "sheet",        "special_file", "symlink",        "syntax",  "trailing",
+    "truncated",    "unreadable",   "utf8",         "view",
 };
 
 static void copy_cut(char *out, size_t size, const char *text)

@@ -145,12 +145,12 @@ static int take_fds(struct msghdr *msg, int *fds, int room, int *nfds)
 }
 
 /* Reads the first bytes of a frame, at most the head; their number, 0 at the end, AL_E*. */
-static int first_bytes(int fd, unsigned char head[AL_WIRE_HEAD], int *fds, int room, int *nfds)
+static int first_bytes(int fd, int flags, unsigned char head[AL_WIRE_HEAD], int *fds, int room,
+                       int *nfds)
 {
     struct iovec iov = { head, AL_WIRE_HEAD };
     struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
     fd_room control;
-    int flags = 0;
     ssize_t n;
 
 #ifdef MSG_CMSG_CLOEXEC
@@ -206,7 +206,7 @@ static int recv_frame(int fd, al_wire_type *type, al_buf *body, int *fds, int ro
     unsigned char head[AL_WIRE_HEAD];
     const char *none;
     size_t len = 0, used;
-    int rc = first_bytes(fd, head, fds, room, nfds);
+    int rc = first_bytes(fd, 0, head, fds, room, nfds);
 
     if (rc <= 0)
         return rc;
@@ -235,4 +235,14 @@ int al_wire_recv(int fd, al_wire_type *type, al_buf *body, int *fds, int *nfds)
     if (nfds)
         *nfds = got;
     return rc;
+}
+
+int al_wire_peek(int fd, int *fds, int *nfds)
+{
+    unsigned char head[AL_WIRE_HEAD];
+    int room = *nfds, n;
+
+    *nfds = 0;
+    n = first_bytes(fd, MSG_PEEK, head, fds, room, nfds);
+    return n < 0 ? n : AL_OK;
 }

@@ -39,5 +39,8 @@ int al_wire_parse(const char *bytes, size_t have, al_wire_type *type, const char
  * frame, 0 the peer closed between frames, AL_EIO, AL_EDATA, AL_ENOMEM, AL_ELIMIT (body->max). */
 int al_wire_send(int fd, al_wire_type type, const void *body, size_t len, const int *fds, int nfds);
 int al_wire_recv(int fd, al_wire_type *type, al_buf *body, int *fds, int *nfds);
+/* Waits for the first byte of a frame and looks at the descriptors with it, as al_wire_recv, which
+ * still finds everything there. */
+int al_wire_peek(int fd, int *fds, int *nfds);
 
 #endif

@@ -18,7 +18,7 @@ static char load_error[200]; /* "" when it can be used */
  * Taken when libarchive is loaded, since a locale is a file. */
 static locale_t utf8;
 
-#if defined(__linux__) && !defined(AL_PORTABLE)
+#if AL_ARCHIVE_LATE
 #include <dlfcn.h>
 
 static void load(void)
@@ -58,25 +58,35 @@ const al_archive_lib *al_archive_load(al_err *err)
     return NULL;
 }
 
+uint64_t al_archive_position(const al_archive *a)
+{
+    la_int64_t at = lib.archive_filter_bytes(a->handle, -1);
+
+    return at > 0 ? (uint64_t)at : 0;
+}
+
+static int damaged(const char *why, uint64_t offset, const char *object, al_err *err)
+{
+    al_err_set(err, AL_EDATA, "ingest_invalid", object, why);
+    if (err)
+        err->offset = offset;
+    return al_err_reason(err, AL_EDATA, "damaged");
+}
+
 /* What libarchive found wrong in object. */
 static int failed(const al_archive *a, const char *object, al_err *err)
 {
     const char *why = lib.archive_error_string(a->handle);
 
-    if (!why)
-        why = "it is damaged";
+    if (!why || strncmp(why, "Unrecognized", 12) == 0)
+        why = "damaged or cut short";
     if (a->failed)
         return al_err_errno(err, a->failed, object);
     if (lib.archive_errno(a->handle) == ENOMEM)
         return al_err_set(err, AL_ENOMEM, "internal", object, "not enough memory");
     if (strncmp(why, "Unsupported", 11) == 0)
         return al_err_set(err, AL_ENOTSUP, "dataset_unsupported", object, why);
-    al_err_set(err, AL_EDATA, "ingest_invalid", object, why);
-    if (err) {
-        la_int64_t at = lib.archive_filter_bytes(a->handle, -1);
-        err->offset = at > 0 ? (uint64_t)at : 0;
-    }
-    return al_err_reason(err, AL_EDATA, "damaged");
+    return damaged(why, al_archive_position(a), object, err);
 }
 
 static la_ssize_t on_read(struct archive *handle, void *data, const void **out)
@@ -139,7 +149,8 @@ static int set_kind(struct archive *handle, al_archive_kind kind)
 {
     if (kind == AL_ARCHIVE_ZIP)
         return lib.archive_read_support_format_zip_seekable(handle);
-    if (lib.archive_read_support_format_raw(handle) != ARCHIVE_OK)
+    if (lib.archive_read_support_format_raw(handle) != ARCHIVE_OK ||
+        lib.archive_read_support_format_empty(handle) != ARCHIVE_OK)
         return ARCHIVE_FATAL;
     return kind == AL_ARCHIVE_BZIP2 ? lib.archive_read_support_filter_bzip2(handle)
            : kind == AL_ARCHIVE_XZ  ? lib.archive_read_support_filter_xz(handle)
@@ -165,7 +176,12 @@ int al_archive_open(al_archive *a, int fd, uint64_t size, al_archive_kind kind, 
     lib.archive_read_set_read_callback(handle, on_read);
     lib.archive_read_set_skip_callback(handle, on_skip);
     lib.archive_read_set_seek_callback(handle, on_seek);
-    return lib.archive_read_open1(handle) == ARCHIVE_OK ? AL_OK : failed(a, "input", err);
+    if (lib.archive_read_open1(handle) != ARCHIVE_OK)
+        return failed(a, "input", err);
+    /* With too little of a header it would hand out the packed bytes themselves. */
+    if (kind != AL_ARCHIVE_ZIP && lib.archive_filter_code(handle, 0) == ARCHIVE_FILTER_NONE)
+        return damaged("its header is damaged", 0, "input", err);
+    return AL_OK;
 }
 
 void al_archive_close(al_archive *a)
@@ -183,8 +199,9 @@ int al_archive_next(al_archive *a, struct archive_entry **entry, const char *obj
 
     if (utf8)
         uselocale(before);
+    /* What cannot be unpacked from its first byte on looks empty to it. */
     if (status == ARCHIVE_EOF)
-        return 0;
+        return lib.archive_errno(a->handle) == 0 ? 0 : failed(a, object, err);
     /* A warning is about a name that does not fit the locale. */
     return status == ARCHIVE_OK || status == ARCHIVE_WARN ? 1 : failed(a, object, err);
 }

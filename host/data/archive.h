@@ -12,6 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#if defined(__linux__) && !defined(AL_PORTABLE)
+#define AL_ARCHIVE_LATE 1
+#else
+#define AL_ARCHIVE_LATE 0
+#endif
+
 #define AL_ARCHIVE_FUNCTIONS(X)                 \
     X(archive_entry_filetype)                   \
     X(archive_entry_is_encrypted)               \
@@ -21,6 +27,7 @@
     X(archive_errno)                            \
     X(archive_error_string)                     \
     X(archive_filter_bytes)                     \
+    X(archive_filter_code)                      \
     X(archive_read_data_block)                  \
     X(archive_read_free)                        \
     X(archive_read_new)                         \
@@ -33,6 +40,7 @@
     X(archive_read_support_filter_bzip2)        \
     X(archive_read_support_filter_xz)           \
     X(archive_read_support_filter_zstd)         \
+    X(archive_read_support_format_empty)        \
     X(archive_read_support_format_raw)          \
     X(archive_read_support_format_zip_seekable) \
     X(archive_set_error)
@@ -75,7 +83,9 @@ int al_archive_next(al_archive *a, struct archive_entry **entry, const char *obj
 /* The next piece of the entry, at *out until the next call; *len is 0 at its end. */
 int al_archive_data(al_archive *a, const unsigned char **out, size_t *len, const char *object,
                     al_err *err);
-/* Both: object (what is read) and the offset in the file are in "ingest_invalid" for what is
- * damaged; "dataset_unsupported" for ways of packing that it does not know; "io_error". */
+/* Bytes of the file that are done with; those it only looked ahead at are not. */
+uint64_t al_archive_position(const al_archive *a);
+/* next and data: object (what is read) and the offset in the file are in "ingest_invalid" for what
+ * is damaged; "dataset_unsupported" for ways of packing that it does not know; "io_error". */
 
 #endif

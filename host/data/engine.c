@@ -3,7 +3,9 @@
 #include "data/engine.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "data/archive.h"
 #include "data/describe.h"
+#include "data/format.h"
 #include "data/ingest.h"
 #include "data/link.h"
 #include "data/pool.h"
@@ -261,6 +263,18 @@ static int serve(struct request *r)
     for (size_t i = 0; i < r->ntexts; i++)
         al_buf_free(&r->texts[i]);
     return rc;
+}
+
+void al_engine_prepare(int socket)
+{
+    int fds[AL_WIRE_MAX_FDS], nfds = AL_ARCHIVE_LATE ? AL_WIRE_MAX_FDS : 0;
+
+    if (nfds == 0 || al_wire_peek(socket, fds, &nfds) != AL_OK)
+        return; /* what is wrong is said when the request is read */
+    if (nfds == 2 && al_format_needs_archive(fds[0])) /* an ingestion */
+        al_archive_load(NULL);
+    for (int i = 0; i < nfds; i++)
+        close(fds[i]);
 }
 
 int al_engine_serve(int socket, int tmp)

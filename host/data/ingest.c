@@ -54,13 +54,9 @@ static int check_output(int fd, al_err *err)
 
 static int read_file(al_ingest *in, al_err *err)
 {
-    unsigned char head[AL_FORMAT_HEAD];
     al_format format;
-    size_t got;
-    int rc = al_source_file_peek(in->source, head, sizeof head, &got, err);
+    int rc = al_format_find(in->source, in->options->name, in->options->format, &format, err);
 
-    if (rc == AL_OK)
-        rc = al_format_decide(head, got, in->options->name, in->options->format, &format, err);
     if (rc != AL_OK)
         return rc;
     in->meta.format = format.name;

@@ -7,7 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#ifdef __APPLE__
+#define st_mtim st_mtimespec
+#endif
 
 static const char changed[] = "the file changed while it was read";
 
@@ -19,6 +24,13 @@ struct al_source_file {
     al_sha256 *again; /* in a second pass, until it has read what the first did */
     uint64_t first_bytes;
     char first_hex[65];
+    /* a packed file: what is in it */
+    al_packing packing;
+    al_unpack *unpack;
+    al_zip *zip;
+    const al_zip_entry *entry;
+    al_zip_stream *stream;  /* of the entry */
+    struct timespec before; /* when it was changed last */
 };
 
 static int too_large(uint64_t bytes, uint64_t max, al_err *err)
@@ -46,6 +58,7 @@ int al_source_file_open(al_source_file **out, int fd, uint64_t max_bytes, al_err
     if (!s)
         return al_err_set(err, AL_ENOMEM, "internal", "input", "not enough memory");
     s->fd = fd;
+    s->before = st.st_mtim;
     s->size = (uint64_t)st.st_size;
     s->max_bytes = max_bytes;
     rc = al_sha256_open(&s->hash, err);
@@ -63,7 +76,15 @@ void al_source_file_close(al_source_file *s)
         return;
     al_sha256_close(s->hash);
     al_sha256_close(s->again);
+    al_unpack_close(s->unpack);
+    al_zip_stream_close(s->stream);
+    al_zip_close(s->zip);
     free(s);
+}
+
+int al_source_file_fd(const al_source_file *s)
+{
+    return s->fd;
 }
 
 void al_source_file_limit_reads(al_source_file *s, size_t n)
@@ -71,13 +92,63 @@ void al_source_file_limit_reads(al_source_file *s, size_t n)
     s->most = n;
 }
 
-int al_source_file_read_at(al_source_file *s, uint64_t at, void *out, size_t len, size_t *got,
-                           al_err *err)
+/* ---- packed files ---- */
+
+/* Begins to give what is in it. */
+static int open_packed(al_source_file *s, al_unpack **u, al_zip_stream **z, al_err *err)
+{
+    return s->packing == AL_ZIP ? al_zip_stream_open(z, s->zip, s->entry, err)
+                                : al_unpack_open(u, s->fd, s->size, s->packing, s->max_bytes, err);
+}
+
+static int reopen_packed(al_source_file *s, al_err *err)
+{
+    al_unpack_close(s->unpack);
+    al_zip_stream_close(s->stream);
+    s->unpack = NULL;
+    s->stream = NULL;
+    return open_packed(s, &s->unpack, &s->stream, err);
+}
+
+int al_source_file_unpack(al_source_file *s, al_packing packing, al_err *err)
+{
+    s->packing = packing;
+    return reopen_packed(s, err);
+}
+
+int al_source_file_open_zip(al_source_file *s, al_err *err)
+{
+    return al_zip_open(&s->zip, s->fd, s->max_bytes, err);
+}
+
+int al_source_file_unzip(al_source_file *s, const al_zip_entry *entry, al_err *err)
+{
+    s->entry = entry;
+    return al_source_file_unpack(s, AL_ZIP, err);
+}
+
+al_zip *al_source_file_zip(al_source_file *s)
+{
+    return s->zip;
+}
+
+static int read_packed(al_unpack *u, al_zip_stream *z, void *out, size_t len, size_t *got,
+                       al_err *err)
+{
+    return z ? al_zip_stream_read(z, out, len, got, err) : al_unpack_read(u, out, len, got, err);
+}
+
+static bool is_packed(const al_source_file *s)
+{
+    return s->packing != AL_PLAIN || s->zip;
+}
+
+/* ---- bytes ---- */
+
+static int read_at(al_source_file *s, uint64_t at, void *out, size_t len, size_t *got, al_err *err)
 {
     ssize_t n;
 
-    if (s->most && len > s->most)
-        len = s->most;
     do
         n = pread(s->fd, out, len, (off_t)at);
     while (n < 0 && errno == EINTR);
@@ -110,9 +181,10 @@ static int check_again(al_source_file *s, const void *bytes, size_t len, al_err 
                                           : al_err_set(err, AL_EIO, "io_error", "input", changed);
 }
 
-int al_source_file_read(al_source_file *s, void *out, size_t len, size_t *got, al_err *err)
+/* The file's own next bytes, counted and hashed. */
+static int read_raw(al_source_file *s, void *out, size_t len, size_t *got, al_err *err)
 {
-    int rc = al_source_file_read_at(s, s->at, out, len, got, err);
+    int rc = read_at(s, s->at, out, len, got, err);
 
     if (rc == AL_OK && s->again)
         rc = check_again(s, out, *got, err);
@@ -124,41 +196,41 @@ int al_source_file_read(al_source_file *s, void *out, size_t len, size_t *got, a
     return s->at > s->max_bytes ? too_large(s->at, s->max_bytes, err) : AL_OK;
 }
 
-int al_source_file_read_rest(al_source_file *s, al_err *err)
+int al_source_file_read(al_source_file *s, void *out, size_t len, size_t *got, al_err *err)
 {
-    size_t room = 1u << 20, got = 1;
-    char *bytes = malloc(room);
-    int rc = AL_OK;
-
-    if (!bytes)
-        return al_err_set(err, AL_ENOMEM, "internal", "input", "not enough memory");
-    while (rc == AL_OK && got > 0)
-        rc = al_source_file_read(s, bytes, room, &got, err);
-    free(bytes);
-    return rc;
+    if (s->most && len > s->most)
+        len = s->most;
+    return s->packing == AL_PLAIN ? read_raw(s, out, len, got, err)
+                                  : read_packed(s->unpack, s->stream, out, len, got, err);
 }
 
 int al_source_file_peek(al_source_file *s, void *out, size_t len, size_t *got, al_err *err)
 {
-    size_t n = 0;
+    al_zip_stream *z = NULL;
+    al_unpack *u = NULL;
+    size_t n = 1;
+    int rc = s->packing == AL_PLAIN ? AL_OK : open_packed(s, &u, &z, err);
 
     *got = 0;
-    while (*got < len) {
-        int rc = al_source_file_read_at(s, *got, (char *)out + *got, len - *got, &n, err);
+    while (rc == AL_OK && n > 0 && *got < len) {
+        char *to = (char *)out + *got;
 
-        if (rc != AL_OK)
-            return rc;
-        if (n == 0)
-            break;
-        *got += n;
+        rc = s->packing == AL_PLAIN ? read_at(s, *got, to, len - *got, &n, err)
+                                    : read_packed(u, z, to, len - *got, &n, err);
+        if (rc == AL_OK)
+            *got += n;
     }
-    return AL_OK;
+    al_unpack_close(u);
+    al_zip_stream_close(z);
+    return rc;
 }
 
 int al_source_file_rewind(al_source_file *s, al_err *err)
 {
     int rc;
 
+    if (s->packing != AL_PLAIN)
+        return reopen_packed(s, err);
     if (al_sha256_end(s->hash, s->first_hex) != AL_OK)
         return hash_failed(err);
     al_sha256_close(s->hash);
@@ -171,7 +243,11 @@ int al_source_file_rewind(al_source_file *s, al_err *err)
 
 uint64_t al_source_file_bytes(const al_source_file *s)
 {
-    return s->at;
+    uint64_t n = s->unpack ? al_unpack_consumed(s->unpack) : s->zip ? al_zip_consumed(s->zip) : 0;
+
+    if (n > s->size) /* parts of a zip may be read again */
+        n = s->size;
+    return n > s->at ? n : s->at;
 }
 
 uint64_t al_source_file_size(const al_source_file *s)
@@ -179,9 +255,31 @@ uint64_t al_source_file_size(const al_source_file *s)
     return s->size;
 }
 
+/* A packed file is hashed when it was read: its parts are read in any order. */
+static int hash_packed(al_source_file *s, al_err *err)
+{
+    static const size_t room = 1u << 17;
+    unsigned char *bytes = malloc(room);
+    struct stat now;
+    size_t got = 1;
+    int rc = bytes ? AL_OK : al_err_set(err, AL_ENOMEM, "internal", "input", "not enough memory");
+
+    while (rc == AL_OK && got > 0)
+        rc = read_raw(s, bytes, room, &got, err);
+    free(bytes);
+    if (rc == AL_OK && (s->at != s->size || fstat(s->fd, &now) != 0 ||
+                        memcmp(&now.st_mtim, &s->before, sizeof s->before) != 0))
+        rc = al_err_set(err, AL_EIO, "io_error", "input", changed);
+    return rc;
+}
+
 int al_source_file_sha256(al_source_file *s, char hex[65], al_err *err)
 {
+    int rc = is_packed(s) ? hash_packed(s, err) : AL_OK;
+
     hex[0] = '\0';
+    if (rc != AL_OK)
+        return rc;
     if (s->again)
         return al_err_set(err, AL_EIO, "io_error", "input", changed);
     return al_sha256_end(s->hash, hex) == AL_OK ? AL_OK : hash_failed(err);

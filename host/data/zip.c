@@ -202,9 +202,11 @@ int al_zip_stream_open(al_zip_stream **out, al_zip *z, const al_zip_entry *entry
     int rc;
 
     *out = NULL;
-    if (entry->encrypted)
-        return al_err_set(err, AL_ENOTSUP, "dataset_unsupported", entry->name,
-                          "encrypted: save it without a password");
+    if (entry->encrypted) {
+        al_err_set(err, AL_ENOTSUP, "dataset_unsupported", entry->name,
+                   "encrypted: save it without a password");
+        return al_err_reason(err, AL_ENOTSUP, "encrypted");
+    }
     s = calloc(1, sizeof *s);
     if (!s)
         return no_memory(err);

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 """The engine process, spoken to as the host does. What it writes is read with Python's sqlite3 and the
 sqlite3 shell; what it says of columns is compared with what SQLite itself counts."""
+import bz2
 import csv
+import gzip
+import hashlib
 import io
 import json
+import lzma
 import math
 import os
 import random
@@ -18,6 +22,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import zipfile
 
 from alisio_test import main
 from engine_client import CANCEL, ERROR, REQUEST, RESULT, Engine, Gone, Refused
@@ -62,6 +67,14 @@ class EngineCase(unittest.TestCase):
             call(*args, **fields)
         self.assertEqual(caught.exception.code, code, caught.exception.error)
         return caught.exception.error
+
+
+def zipped(files, method=zipfile.ZIP_DEFLATED):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", method) as z:
+        for name, content in files.items():
+            z.writestr(name, content)
+    return data.getvalue()
 
 
 def columns_of(answer, key="name"):
@@ -186,7 +199,7 @@ class Files(EngineCase):
         self.assertEqual(error["line"], 3)
 
     def test_what_is_not_read(self):
-        for data, word in ((b"PK\3\4" + b"\0" * 60, "zip"), (b"\x1f\x8b\x08\0", "gzip"), (b"%PDF-1.4\n", "PDF")):
+        for data, word in ((b"7z\xbc\xaf\x27\x1c", "7z"), (b"PAR1\x15\0", "Parquet"), (b"%PDF-1.4\n", "PDF")):
             error = self.refused("dataset_unsupported", self.ingest, data)
             self.assertIn(word, error["message"])
         self.refused("dataset_unsupported", self.ingest, b"[]", "x.json")
@@ -499,6 +512,86 @@ class Pages(EngineCase):
             self.refused("query_failed", self.engine.rows, self.out, columns=columns)
         self.assertEqual(self.refused("not_found", self.engine.rows, self.out, table="_alisio_meta")["reason"], "sheet")
         self.assertEqual(self.engine.rows(self.out)["rows"], [[1, 2]])
+
+
+class Packed(EngineCase):
+    """Files that hold another one. The process loads what its first file needs, so each has one of its own."""
+
+    TEXT = b"id,city\n" + b"".join(b"%d,city %d\n" % (i, i * i % 97) for i in range(20000))
+
+    def ingest(self, data, name="data.csv", **fields):
+        self.engine = self.start()
+        return super().ingest(data, name, **fields)
+
+    def packings(self):
+        yield gzip.compress(self.TEXT), "a.csv.gz"
+        yield bz2.compress(self.TEXT), "a.csv.bz2"
+        yield lzma.compress(self.TEXT), "a.csv.xz"
+        yield subprocess.run(["zstd", "-q"], input=self.TEXT, stdout=subprocess.PIPE, check=True).stdout, "a.csv.zst"
+        for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+            yield zipped({"a.csv": self.TEXT}, method), "a.zip"
+
+    def test_the_same_dataset_from_every_packing(self):
+        plain = super().ingest(self.TEXT)
+        with open(self.out, "rb") as f:
+            want = f.read()
+        for data, name in self.packings():
+            answer = self.ingest(data, name)
+            with open(self.out, "rb") as f:
+                self.assertEqual(f.read(), want, name)
+            self.assertEqual((answer["sha256"], answer["bytes"]), (hashlib.sha256(data).hexdigest(), len(data)), name)
+            self.assertEqual((answer["format"], answer["rows"]), ("csv", plain["rows"]), name)
+            for body in self.engine.progress:
+                self.assertLessEqual(body["bytes"], len(data))
+                self.assertEqual(body["total"], len(data))
+
+    def test_names_are_only_hints(self):
+        for data, _ in self.packings():
+            self.assertEqual(self.ingest(data, "table.csv")["rows"], 20000)
+            self.assertEqual(self.ingest(data, "table")["rows"], 20000)
+        self.assertEqual(self.ingest(zipped({"dir/": b"", "dir/ñ.tsv": b"a\tb\n1\t2\n", "__MACOSX/dir/._ñ.tsv": b"x"}),
+                                     "t.zip")["format"], "tsv")
+        self.assertEqual(self.ingest(self.TEXT, "table.csv.gz")["rows"], 20000)
+
+    def test_other_encodings_are_found_late(self):
+        text = b"a,b\n" + b"1,2\n" * 200000 + b"caf\xe9,3\n"
+        for data, name in ((gzip.compress(text), "a.csv.gz"), (zipped({"a.csv": text}), "a.zip"), (bz2.compress(text), "a.bz2")):
+            self.assertEqual(self.ingest(data, name)["encoding"], "windows-1252")
+            self.assertEqual(self.rows("SELECT a, b FROM data WHERE b = 3"), [("café", 3)])
+        utf16 = "a,b\nñ,2\n".encode("utf-16")
+        self.assertEqual(self.ingest(gzip.compress(utf16), "a.csv.gz")["encoding"], "utf-16le")
+
+    def test_several_members(self):
+        half = self.TEXT.index(b"\n", len(self.TEXT) // 2) + 1
+        for packer in (gzip.compress, bz2.compress, lzma.compress):
+            self.assertEqual(self.ingest(packer(self.TEXT[:half]) + packer(self.TEXT[half:]), "a.gz")["rows"], 20000)
+        self.assertEqual(self.ingest(gzip.compress(self.TEXT) + bytes(5000), "a.gz")["rows"], 20000)
+
+    def test_damage_late_in_the_file(self):
+        for data, name in self.packings():
+            end = data.rindex(b"PK\1\2") if name == "a.zip" else len(data)
+            for broken in (data[:-1], data[:len(data) * 2 // 3], data[:end - 20] + bytes([data[end - 20] ^ 1]) + data[end - 19:]):
+                error = self.refused("ingest_invalid", self.ingest, broken, name)
+                self.assertIn("offset", error)
+                self.assertEqual(os.path.getsize(self.out), 0)
+        error = self.refused("ingest_invalid", self.ingest, gzip.compress(self.TEXT) + b"garbage", "a.gz")
+        self.assertEqual(error["reason"], "trailing")
+
+    def test_limits_count_what_comes_out(self):
+        bomb = b"a,b\n" + b"1,2\n" * (4 << 20)
+        for data, name in ((gzip.compress(bomb), "a.gz"), (zipped({"a.csv": bomb}), "a.zip")):
+            error = self.refused("ingest_limit", self.ingest, data, name)
+            self.assertEqual(error["reason"], "expansion")
+            self.assertEqual(os.path.getsize(self.out), 0)
+            error = self.refused("ingest_limit", self.ingest, data, name, limits={"maxFileBytes": 1000000})
+            self.assertEqual((error["object"], error["reason"]), ("analysis.data.maxFileBytes", "maxFileBytes"))
+
+    def test_what_is_no_table(self):
+        for data, word in ((gzip.compress(gzip.compress(b"a,b\n")), "gzip"), (zipped({"a": b"1", "b": b"2"}), "2 files"),
+                           (zipped({}), "empty"), (zipped({"a.zip": zipped({"a": b"1"})}), "zip"),
+                           (gzip.compress(b"PAR1\x15\0"), "Parquet"), (zipped({"word/document.xml": b"<w/>"}), "Word")):
+            self.assertIn(word, self.refused("dataset_unsupported", self.ingest, data, "a.csv")["message"])
+        self.assertEqual(self.refused("ingest_invalid", self.ingest, gzip.compress(b""), "a.csv.gz")["reason"], "empty")
 
 
 class Process(EngineCase):

@@ -5,7 +5,7 @@
 local C_ROOMS = {
   include = { uses = {}, libs = {} },
   base = { uses = { "base" }, libs = { "crypto", "xxhash", "utf8proc" } },
-  data = { uses = { "base", "data" }, libs = { "sqlite3", "archive", "expat" } },
+  data = { uses = { "base", "data" }, libs = { "sqlite3", "archive", "expat", "z" } },
   jail = { uses = { "base", "jail" }, libs = { "seccomp" } },
   prim = { uses = { "base", "prim" }, libs = { "uv", "curl", "sqlite3", "archive", "md4c", "termkey", "microhttpd", "utf8proc" } },
   core = { uses = { "base", "include", "core" }, libs = { "lua", "uv" } },
@@ -18,7 +18,7 @@ local C_ROOMS = {
 -- The library a header belongs to; what is in neither list is an unknown library.
 local HEADERS = {
   { "^openssl/", "crypto" }, { "^xxhash%.h$", "xxhash" }, { "^utf8proc%.h$", "utf8proc" },
-  { "^sqlite3", "sqlite3" }, { "^archive", "archive" }, { "^expat", "expat" }, { "^seccomp%.h$", "seccomp" },
+  { "^sqlite3", "sqlite3" }, { "^archive", "archive" }, { "^expat", "expat" }, { "^zlib%.h$", "z" }, { "^seccomp%.h$", "seccomp" },
   { "^uv%.h$", "uv" }, { "^curl/", "curl" }, { "^md4c", "md4c" }, { "^termkey%.h$", "termkey" },
   { "^microhttpd%.h$", "microhttpd" }, { "^lua%.h$", "lua" }, { "^lauxlib%.h$", "lua" }, { "^lualib%.h$", "lua" },
 }
@@ -36,7 +36,7 @@ end
 -- pkg-config modules and the shared libraries a program may name, by the room's short name.
 local MODULES = {
   libcrypto = "crypto", libxxhash = "xxhash", libutf8proc = "utf8proc", sqlite3 = "sqlite3", libarchive = "archive",
-  expat = "expat", libseccomp = "seccomp", libuv = "uv", libcurl = "curl", md4c = "md4c", termkey = "termkey",
+  expat = "expat", zlib = "z", libseccomp = "seccomp", libuv = "uv", libcurl = "curl", md4c = "md4c", termkey = "termkey",
   libmicrohttpd = "microhttpd", ["$(LUA)"] = "lua",
 }
 local PROGRAMS = {

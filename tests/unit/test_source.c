@@ -1,6 +1,7 @@
 #include "base/hash.h"
 #include "data.h"
 #include "data/source.h"
+#include "packer.h"
 
 static void reads_all_and_hashes(void **state)
 {
@@ -47,31 +48,6 @@ static void a_peek_does_not_count(void **state)
     assert_int_equal(al_source_file_peek(s, out, 8, &got, NULL), AL_OK);
     assert_int_equal(got, 6);
     assert_int_equal(al_source_file_bytes(s), 0);
-    al_source_file_close(s);
-    close(fd);
-}
-
-static void in_any_order(void **state)
-{
-    al_source_file *s;
-    char out[8], hex[65], want[65];
-    size_t got;
-    int fd = file_with("abcdef", 6, NULL);
-
-    (void)state;
-    al_sha256_of("abcdef", 6, want);
-    assert_int_equal(al_source_file_open(&s, fd, 100, NULL), AL_OK);
-    assert_int_equal(al_source_file_read_at(s, 4, out, 8, &got, NULL), AL_OK);
-    assert_int_equal(got, 2);
-    assert_memory_equal(out, "ef", 2);
-    assert_int_equal(al_source_file_read_at(s, 6, out, 8, &got, NULL), AL_OK);
-    assert_int_equal(got, 0);
-    assert_int_equal(al_source_file_read(s, out, 3, &got, NULL), AL_OK);
-    assert_int_equal(al_source_file_bytes(s), 3);
-    assert_int_equal(al_source_file_read_rest(s, NULL), AL_OK);
-    assert_int_equal(al_source_file_bytes(s), 6);
-    assert_int_equal(al_source_file_sha256(s, hex, NULL), AL_OK);
-    assert_string_equal(hex, want);
     al_source_file_close(s);
     close(fd);
 }
@@ -161,11 +137,79 @@ static void a_second_pass_must_be_the_same(void **state)
     close(fd);
 }
 
+static void read_whole(al_source_file *s, const char *want, size_t len)
+{
+    char out[4096];
+    size_t have = 0, got;
+
+    do {
+        assert_int_equal(al_source_file_read(s, out + have, sizeof out - have, &got, NULL), AL_OK);
+        have += got;
+    } while (got);
+    assert_int_equal(have, len);
+    assert_memory_equal(out, want, len);
+}
+
+static void packed_files(void **state)
+{
+    char bytes[3000], out[100], hex[65], want[65];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)('a' + i * i % 26);
+    for (al_packing p = AL_GZIP; p <= AL_ZIP; p++) {
+        al_source_file *s;
+        al_err err = { 0 };
+        size_t got;
+        al_buf b;
+        int fd;
+
+        al_buf_init(&b, 0);
+        pack(&b, p, bytes, sizeof bytes);
+        al_sha256_of(b.data, b.len, want);
+        fd = file_with(b.data, b.len, NULL);
+        for (int most = 0; most < 2; most++) {
+            assert_int_equal(al_source_file_open(&s, fd, 100000, NULL), AL_OK);
+            if (p == AL_ZIP) {
+                assert_int_equal(al_source_file_open_zip(s, NULL), AL_OK);
+                assert_int_equal(al_source_file_unzip(s, al_zip_at(al_source_file_zip(s), 0), NULL),
+                                 AL_OK);
+            } else {
+                assert_int_equal(al_source_file_unpack(s, p, NULL), AL_OK);
+            }
+            al_source_file_limit_reads(s, most ? 7 : 0);
+            assert_int_equal(al_source_file_read(s, out, 10, &got, NULL), AL_OK);
+            assert_int_equal(al_source_file_peek(s, out, sizeof out, &got, NULL), AL_OK);
+            assert_int_equal(got, sizeof out);
+            assert_memory_equal(out, bytes, sizeof out);
+            assert_int_equal(al_source_file_rewind(s, NULL), AL_OK);
+            read_whole(s, bytes, sizeof bytes);
+            assert_true(al_source_file_bytes(s) <= b.len);
+            assert_int_equal(al_source_file_sha256(s, hex, NULL), AL_OK);
+            assert_string_equal(hex, want);
+            assert_int_equal(al_source_file_bytes(s), b.len);
+            al_source_file_close(s);
+        }
+        /* It grows while it is read. */
+        assert_int_equal(al_source_file_open(&s, fd, 100000, NULL), AL_OK);
+        if (p != AL_ZIP)
+            assert_int_equal(al_source_file_unpack(s, p, NULL), AL_OK);
+        else
+            assert_int_equal(al_source_file_open_zip(s, NULL), AL_OK);
+        assert_int_equal(pwrite(fd, "x", 1, (off_t)b.len), 1);
+        assert_int_equal(al_source_file_sha256(s, hex, &err), AL_EIO);
+        assert_string_equal(err.id, "io_error");
+        al_source_file_close(s);
+        close(fd);
+        al_buf_free(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_all_and_hashes), cmocka_unit_test(a_peek_does_not_count),
-        cmocka_unit_test(in_any_order),         cmocka_unit_test(too_large),
+        cmocka_unit_test(packed_files),         cmocka_unit_test(too_large),
         cmocka_unit_test(no_regular_file),      cmocka_unit_test(a_second_pass_must_be_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

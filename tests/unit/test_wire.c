@@ -112,6 +112,32 @@ static void descriptors_ride_along(void **state)
     al_buf_free(&body);
 }
 
+static void a_peek_takes_nothing(void **state)
+{
+    int files = open_files(), p[2], seen[AL_WIRE_MAX_FDS], n = AL_WIRE_MAX_FDS;
+    al_wire_type type;
+    al_buf body;
+
+    (void)state;
+    al_buf_init(&body, 0);
+    assert_int_equal(pipe(p), 0);
+    assert_int_equal(al_wire_send(pair[0], AL_WIRE_REQUEST, "{}", 2, p, 2), AL_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(i == 0 ? al_wire_peek(pair[1], seen, &n)
+                                : al_wire_recv(pair[1], &type, &body, seen, &n),
+                         i);
+        assert_int_equal(n, 2);
+        close(seen[0]);
+        close(seen[1]);
+        n = AL_WIRE_MAX_FDS;
+    }
+    assert_string_equal(body.data, "{}");
+    close(p[0]);
+    close(p[1]);
+    assert_int_equal(open_files(), files);
+    al_buf_free(&body);
+}
+
 static void unwanted_descriptors_are_closed(void **state)
 {
     int files = open_files(), fds[3] = { 0, 1, 2 }, got[2], n = 2;
@@ -269,6 +295,7 @@ int main(void)
         cmocka_unit_test(parse_refuses_at_the_first_wrong_byte),
         in_pair(too_much_is_not_sent),
         in_pair(descriptors_ride_along),
+        in_pair(a_peek_takes_nothing),
         in_pair(unwanted_descriptors_are_closed),
         in_pair(no_room_for_descriptors),
         in_pair(floods_of_descriptors_are_closed),

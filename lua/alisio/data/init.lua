@@ -16,12 +16,23 @@ local M = {}
 local MAX_ROWS = 1000      -- of one answer
 local MAX_COLUMNS = 1000
 local MAX_CELL_BYTES = 1 << 20
-local MAX_EXPANSION = 100  -- a packed file may become so many times larger
 local SAMPLE_ROWS = 5
 local TOUCH_MS = 3600000   -- how exactly the time of the last use is kept
 
 local SETTABLE = { ["analysis.data.maxRows"] = true, ["analysis.data.maxFileBytes"] = true }
 local OVERRIDES = { delimiter = true, encoding = true, format = true, header = true, skip = true }
+
+-- What the engine unpacks; a .zip's own name is no hint at the table's.
+local PACKED = { [".gz"] = true, [".gzip"] = true, [".bz2"] = true, [".xz"] = true, [".zst"] = true, [".zstd"] = true }
+
+--- The name of a dataset, and what the file's name hints at: "sales", ".csv.gz" of sales.csv.gz.
+local function split_name(shown)
+  local name, hint = path.stem(shown), path.ext(shown):lower()
+  if PACKED[hint] then
+    name, hint = path.stem(name), path.ext(name):lower() .. hint
+  end
+  return name, hint
+end
 
 --- One client of the engine for each state folder of this process.
 local clients = {}
@@ -130,11 +141,9 @@ local function find(self, file, size, key)
 end
 
 local function limits(config)
-  local bytes = config:get "analysis.data.maxFileBytes"
   return {
     maxRows = config:get "analysis.data.maxRows",
-    maxFileBytes = bytes,
-    maxExpandedBytes = bytes * MAX_EXPANSION,
+    maxFileBytes = config:get "analysis.data.maxFileBytes",
     maxColumns = MAX_COLUMNS,
     maxCellBytes = MAX_CELL_BYTES,
   }
@@ -143,6 +152,10 @@ end
 --- An error of the engine is about the file it was handed; it knows no path.
 local function about(shown, message, id, fields)
   fields = fields or {}
+  local part = fields.object
+  if part and part ~= "input" and not part:find("^analysis%.") then -- of a zip, a sheet, an override
+    fields.part, fields.detail = part, part .. ": " .. tostring(fields.detail)
+  end
   if id == "ingest_limit" then
     fields.file = shown
     fields.reason = not SETTABLE[fields.object] and "fixed" or nil
@@ -160,7 +173,7 @@ local function ingest(self, file, shown, size, overrides, key, on_progress)
     return nil, err, code, fields
   end
   local record = {
-    id = id, session = session.id, name = path.stem(shown), file = path.basename(shown), origin = shown,
+    id = id, session = session.id, name = split_name(shown), file = path.basename(shown), origin = shown,
     bytes = size, overrides = key,
   }
   local description
@@ -236,7 +249,7 @@ function Data:open(file, overrides, on_progress, opened)
     self.swept = true
     self:sweep()
   end
-  local way = { name = path.ext(shown):lower() }
+  local way = { name = select(2, split_name(shown)) }
   for key, value in pairs(overrides or {}) do
     way[key] = value
   end

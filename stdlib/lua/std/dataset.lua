@@ -206,7 +206,7 @@ end
 ---@param request { input: string|table, output: string, name: string, overrides: table?, limits: table?, sample: integer?, on_progress: fun(progress: table)?, keep: (fun(description: table, commit: fun()): boolean?)? }
 ---   input: a path or an open file of std.fs; name: what the file is called, a hint of its format;
 ---   overrides: format, delimiter, header, encoding, skip; limits: maxRows, maxColumns, maxCellBytes,
----   maxFileBytes, maxExpandedBytes; progress: bytes, total, rows; keep: is called when the file is
+---   maxFileBytes; progress: bytes, total, rows; keep: is called when the file is
 ---   ready, and makes it appear by calling commit, which like itself returns true, or nil and why not
 ---@return table? description  format, encoding, delimiter, rows, irregularRows, sha256, bytes, sheets, notes
 ---@return string? err

@@ -6,6 +6,10 @@ local helper = require "spec.session_helper"
 
 local SALES = "Región,Total\nNorte,1.5\nSur,2\nSur,007\n"
 
+local function unhex(digits)
+  return (digits:gsub("%x%x", function(pair) return string.char(tonumber(pair, 16)) end))
+end
+
 describe("alisio.data", function()
   local world, session, d
 
@@ -52,6 +56,31 @@ describe("alisio.data", function()
     world.put("sales.csv", (SALES:gsub("007", "008")))
     assert.not_equal(made.id, assert(d:open "sales.csv").id)
     assert.equal(3, #assert(d:list()))
+  end)
+
+  it("names a packed file as the one inside", function()
+    local gz = unhex "1f8b08000000000002034bd449e232d431e202007b07970a08000000" -- a,b and 1,2
+    world.put("sales.csv.gz", gz)
+    local made = assert(d:open "sales.csv.gz")
+    assert.equal("sales", made.name)
+    assert.equal("csv", made.format)
+    world.put("copy.CSV.gz", gz)
+    assert.equal(made.id, assert(d:open "copy.CSV.gz").id)
+    world.put("copy.tsv.gz", gz)
+    assert.not_equal(made.id, assert(d:open "copy.tsv.gz").id)
+  end)
+
+  it("names the part that is damaged", function()
+    world.put("sales.zip", unhex("504b0304140000000000000021007b07970a080000000800000006000000696e2e637376602c620a312c320a504b01021403"
+      .. "140000000000000021007b07970a0800000008000000060000000000000000000000800100000000696e2e637376504b0506"
+      .. "0000000001000100340000002c0000000000"))
+    local got, message, id, fields = d:open "sales.zip"
+    assert.is_nil(got)
+    assert.equal("ingest_invalid", id)
+    assert.equal(world.work .. "/sales.zip", fields.object)
+    assert.equal("in.csv", fields.part)
+    assert.matches("in.csv: ", message, 1, true)
+    assert.matches("^in.csv: ", fields.detail)
   end)
 
   it("makes it again when its file is gone", function()
