@@ -5,98 +5,150 @@ local words = require "alisio.kernel.words"
 
 local M = {}
 
-local MAX_COLUMNS = 60 -- of a table that are described; the names of the others are listed
-local MAX_CELL = 60    -- columns of text a value takes
-local TOP = 3
+local MAX_BYTES = 20000 -- of a description
 
-local function value(v)
+-- How much is said, until it fits: columns of text a value takes, most frequent values, columns of a
+-- table that are described (the others are named), rows, tables that are described (the others are named).
+local DETAILS = {
+  { cell = 60, top = 3, columns = 80, rows = 5, sheets = 40 },
+  { cell = 30, top = 2, columns = 80, rows = 3, sheets = 40 },
+  { cell = 20, top = 1, columns = 60, rows = 2, sheets = 20 },
+  { cell = 16, top = 1, columns = 40, rows = 1, sheets = 10 },
+  { cell = 12, top = 0, columns = 20, rows = 0, sheets = 3 },
+  { cell = 12, top = 0, columns = 5, rows = 0, sheets = 1 },
+}
+local NAMES_BYTES = 2000 -- of the columns of a table that are only named
+
+local function value(v, detail)
   if v == nil or v == json.null then
     return "NULL"
   end
-  return text.truncate(text.visible(tostring(v)), MAX_CELL)
+  local shown = math.type(v) == "float" and json.encode(v) or tostring(v)
+  return text.truncate(text.visible(text.cut(shown, 8 * detail.cell)), detail.cell)
 end
 
-local function top_values(column)
-  local parts = {}
-  for i = 1, math.min(TOP, #column.top) do
-    local top = column.top[i]
-    parts[i] = ("%s (%d)"):format(value(top.value), top.count)
-  end
-  return table.concat(parts, ", ")
+local function some(n, one, many)
+  return ("%d %s"):format(n, n == 1 and one or many)
 end
 
-local function column_line(column)
+local function column_line(column, detail)
   local parts = { ("- %s: %s"):format(column.name, column.type) }
   local function add(format, ...)
     parts[#parts + 1] = format:format(...)
   end
   if column.label ~= column.name then
-    add("label %q", value(column.label))
+    add('label "%s"', value(column.label, detail))
   end
   if column.nulls > 0 then
-    add("%d nulls", column.nulls)
+    add("%s", some(column.nulls, "null", "nulls"))
   end
   add("%s%d distinct", column.distinctExact and "" or "about ", column.distinct)
   if column.min ~= json.null and column.min ~= nil then
-    add("%s to %s", value(column.min), value(column.max))
+    add("%s to %s", value(column.min, detail), value(column.max, detail))
   end
   if column.mean ~= json.null and column.mean ~= nil then
     add("mean %.6g", column.mean)
   end
   if column.textFallbacks > 0 then
-    add("%d cells kept as text", column.textFallbacks)
+    add("%s kept as text", some(column.textFallbacks, "cell", "cells"))
   end
-  if #column.top > 0 then
-    add("most: %s", top_values(column))
+  local top = {}
+  for i = 1, math.min(detail.top, #column.top) do
+    top[i] = ("%s (%s%d)"):format(value(column.top[i].value, detail), column.distinctExact and "" or "about ", column.top[i].count)
+  end
+  if #top > 0 then
+    add("most: %s", table.concat(top, ", "))
   end
   return table.concat(parts, "; ")
 end
 
-local function sheet_lines(sheet, out)
-  out[#out + 1] = ("Table %s (%s), %d rows:"):format(sheet.table, value(sheet.name), sheet.rows)
+local function sheet_lines(sheet, detail, out)
   local rest = {}
   for i, column in ipairs(sheet.columns) do
-    if i <= MAX_COLUMNS then
-      out[#out + 1] = column_line(column)
+    if i <= detail.columns then
+      out[#out + 1] = column_line(column, detail)
     else
       rest[#rest + 1] = column.name
     end
   end
   if #rest > 0 then
-    out[#out + 1] = ("- and %d more columns: %s"):format(#rest, text.cut(table.concat(rest, ", "), 4000))
+    local names = table.concat(rest, ", ")
+    out[#out + 1] = ("- and %s: %s%s"):format(some(#rest, "more column", "more columns"), text.cut(names, NAMES_BYTES),
+      #names > NAMES_BYTES and "…" or "")
   end
-  for i, row in ipairs(sheet.sample) do
+  for i = 1, math.min(#sheet.sample, detail.rows) do
     local cells = {}
-    for c = 1, math.min(#sheet.columns, MAX_COLUMNS) do
-      cells[c] = value(row[c])
+    for c = 1, math.min(#sheet.columns, detail.columns) do
+      cells[c] = value(sheet.sample[i][c], detail)
     end
-    out[#out + 1] = ("row %d: %s"):format(i, table.concat(cells, " | "))
+    out[#out + 1] = ("row %d: %s%s"):format(i, table.concat(cells, " | "), #rest > 0 and " | …" or "")
   end
 end
 
---- A dataset in words for the model.
----@param described table  of alisio.data
----@return string
-function M.describe(described)
+--- Which columns are estimates, where any are.
+local function estimates(described, out)
+  local loose = {}
+  for _, sheet in ipairs(described.sheets) do
+    for _, column in ipairs(sheet.columns) do
+      if not column.distinctExact then
+        loose[#loose + 1] = (#described.sheets > 1 and sheet.table .. "." or "") .. column.name
+      end
+    end
+  end
+  if #loose > 0 then
+    local names = table.concat(loose, ", ")
+    out[#out + 1] = ("Estimates (about 1 %%): the distinct and most frequent values of %s%s. All else is exact."):format(
+      text.cut(names, NAMES_BYTES), #names > NAMES_BYTES and "…" or "")
+  end
+end
+
+local function describe(described, detail)
   local kind = described.format
   if described.encoding and described.encoding ~= json.null and described.encoding ~= "utf-8" then
     kind = kind .. ", " .. described.encoding
   end
   if described.delimiter and described.delimiter ~= json.null then
-    kind = kind .. (", delimiter %q"):format(described.delimiter == "\t" and "TAB" or described.delimiter)
+    kind = kind .. (', delimiter "%s"'):format(described.delimiter == "\t" and "TAB" or text.visible(described.delimiter))
   end
   local out = {
-    ("Dataset %s of %s (%s)%s"):format(described.id, value(described.file), kind,
+    ("Dataset %s of %s (%s)%s"):format(described.id, text.truncate(text.visible(described.file), 200), kind,
       described.reused and ", read before" or ""),
   }
-  for _, sheet in ipairs(described.sheets) do
-    sheet_lines(sheet, out)
+  for i, sheet in ipairs(described.sheets) do
+    local head = ("Table %s (%s), %s, %s"):format(sheet.table, value(sheet.name, detail), some(sheet.rows, "row", "rows"),
+      some(#sheet.columns, "column", "columns"))
+    if i <= detail.sheets then
+      out[#out + 1] = head .. ":"
+      sheet_lines(sheet, detail, out)
+    else
+      out[#out + 1] = head
+    end
   end
+  estimates(described, out)
   for _, note in ipairs(described.notes) do
-    out[#out + 1] = "Note: " .. words.note("en", note)
+    if note.id ~= "distinct_estimated" then
+      out[#out + 1] = "Note: " .. text.cut(text.visible(words.note("en", note)), 500)
+    end
   end
-  out[#out + 1] = "Column names are as in SQL; empty cells are NULL; a number column may hold texts that are no plain numbers."
   return table.concat(out, "\n")
+end
+
+--- A dataset in words for the model: as much as fits into 20,000 bytes, whatever the file holds.
+---@param described table  of alisio.data
+---@return string
+function M.describe(described)
+  local said
+  for _, detail in ipairs(DETAILS) do
+    said = describe(described, detail)
+    if #said <= MAX_BYTES then
+      break
+    end
+  end
+  if #said > MAX_BYTES then -- thousands of tables
+    said = text.cut(said, MAX_BYTES):gsub("\n[^\n]*$", "")
+      .. "\nand more that does not fit here: ask data_query for _alisio_sheets and _alisio_columns."
+  end
+  return said .. "\nColumn names are as in SQL; empty cells are NULL; a number column may hold texts that are no plain numbers."
 end
 
 --- The columns of every table as one table for faces and rules.
@@ -129,7 +181,7 @@ local function cell_text(v)
   if v == nil or v == json.null then
     return ""
   end
-  local shown = type(v) == "string" and v or tostring(v)
+  local shown = math.type(v) == "float" and json.encode(v) or tostring(v)
   return (shown:gsub("[|\r\n]", { ["|"] = "\\|", ["\n"] = " ", ["\r"] = " " }))
 end
 
