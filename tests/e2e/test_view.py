@@ -48,7 +48,7 @@ class View(Tables):
             self.assertFalse(any("first screen" in line for line in screen))
             self.assertTrue(screen[0].startswith(" sales.csv  1,000 rows, 5 columns"))
             self.assertRegex(screen[2], r"^    row +id +day +region +total +note$")
-            t.wait_for("█▄█▄▄█▄█")  # the histograms come behind the rows
+            t.wait_for("▇▄▇▃▃▇▃▇")  # the histograms come behind the rows
             screen = t.wait_for("2024-02-15")
             self.assertRegex(screen[5], r"^› +1 +1 +2024-02-15  Sur +9\.25  empty$")
             t.keys("Down", "PageDown", "PageDown")
@@ -218,8 +218,8 @@ class Inspect(Tables):
             self.assertEqual(t.status(), 0)
             screen = t.screen()
             self.assertRegex(self.line(screen, "distinct"), r"^  column +type +empty +distinct +spread +from – to")
-            self.assertRegex(self.line(screen, "  total "), r"real +0 +1,000 +[▁▂▃▄▅▆▇█]{12} +0\.0 – 249\.75")
-            self.assertRegex(self.line(screen, "region  "), r"text +0 +3  ███ +Este – Sur")
+            self.assertRegex(self.line(screen, "  total "), r"real +0 +1,000 +[▁▂▃▄▅▆▇]{12} +0\.0 – 249\.75")
+            self.assertRegex(self.line(screen, "region  "), r"text +0 +3  ▇▇▇ +Este – Sur")
             self.assertRegex(self.line(screen, "Norte  "), r"█[▏▎▍▌▋▊▉]? +333 +33\.3%$")
             self.line(screen, "All figures are exact.")
             self.assertTrue(all(len(line) <= 80 for line in screen))

@@ -81,11 +81,19 @@ describe("words", function()
     assert.equal("no_such_id", words.error("en", "no_such_id"))
   end)
 
+  it("writes shares as the locale does", function()
+    assert.equal("38.1%", words.percent("en", 0.3806))
+    assert.equal("38,1 %", words.percent("es", 0.3806))
+    assert.equal("100.0%", words.percent("en", 1))
+  end)
+
   it("counts", function()
     assert.equal("1 row had too few fields (line 7); it was padded.", words.note("en", { id = "short_rows", count = 1, lines = { 7 } }))
     assert.equal("3 filas tenían menos campos (líneas 7, 12, 90); se completaron.",
       words.note("es", { id = "short_rows", count = 3, lines = { 7, 12, 90 } }))
     assert.equal("said already", words.note("es", "said already"))
+    assert.equal("12 rows had too few fields (lines 7, 9, …); they were padded.",
+      words.note("en", { id = "short_rows", count = 12, lines = { 7, 9 } }))
   end)
 
   it("writes numbers, sizes and spans as the locale does", function()

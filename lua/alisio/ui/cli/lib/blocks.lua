@@ -2,7 +2,7 @@
 local M = {}
 
 local EIGHTHS = { "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█" }
-local HEIGHTS = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
+local HEIGHTS = { "▁", "▂", "▃", "▄", "▅", "▆", "▇" } -- the whole cell would touch the line above
 
 --- A bar; whatever is not zero is seen.
 ---@param value number    from 0 to most
@@ -50,7 +50,7 @@ function M.columns(heights, width)
     most = math.max(most, height)
   end
   for i, height in ipairs(heights) do
-    out[i] = height > 0 and HEIGHTS[math.max(1, math.floor(height / most * 8 + 0.5))] or " "
+    out[i] = height > 0 and HEIGHTS[math.max(1, math.floor(height / most * #HEIGHTS + 0.5))] or " "
   end
   return table.concat(out)
 end

@@ -222,9 +222,8 @@ local function print_columns(page, sheet, heights)
 end
 
 --- The lines of one column's most frequent values.
-local function bar_lines(page, column, rows, width, name_width)
+local function bar_lines(page, column, rows, width, name_width, count_width)
   local out, most = {}, column.top[1].count
-  local count_width = #words.number(page.locale, most)
   local value_width = VALUE_LEAST
   for _, top in ipairs(column.top) do
     value_width = math.max(value_width, math.min(VALUE_MOST, width // 4, text.width(cells.show(top.value))))
@@ -262,16 +261,17 @@ local function print_bars(page, sheet)
   end
   page:add()
   page:add((" "):rep(LEFT) .. page:paint(page:t "frequent", "quiet"))
-  local room, widest = page.width - LEFT, 0
+  local room, name, count = page.width - LEFT, 0, 0
   for _, column in ipairs(list) do
-    widest = math.max(widest, text.width(cells.text(column.name)))
+    name = math.max(name, text.width(cells.text(column.name)))
+    count = math.max(count, #words.number(page.locale, column.top[1].count))
   end
   local beside = room >= 2 * 56 + 4 and 2 or 1
   local each = math.min(SIDE_BY_SIDE, (room - (beside - 1) * 4) // beside)
   for i = 1, #list, beside do
     local parts, longest = {}, 0
     for k = 1, beside do
-      parts[k] = list[i + k - 1] and bar_lines(page, list[i + k - 1], sheet.rows, each, math.min(widest, each // 4)) or {}
+      parts[k] = list[i + k - 1] and bar_lines(page, list[i + k - 1], sheet.rows, each, math.min(name, each // 4), count) or {}
       longest = math.max(longest, #parts[k])
     end
     for n = 1, longest do

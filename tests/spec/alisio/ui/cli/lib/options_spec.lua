@@ -6,6 +6,7 @@ local list = {
   { name = "title", value = "TEXT", kind = "string", help = "" },
   { name = "shell", value = "NAME", kind = "string", values = { "bash", "zsh" }, help = "" },
   { name = "input", value = "FILE", kind = "list", help = "" },
+  { name = "head", value = "[N]", kind = "integer", alone = "first", help = "" },
 }
 
 local function parse(words, leading)
@@ -29,6 +30,13 @@ describe("options", function()
   it("lets a value begin with one dash, and with two after =", function()
     assert.equal("-", parse("--title -").title)
     assert.equal("--x", parse("--title=--x").title)
+  end)
+
+  it("leaves a value out where that is allowed, and takes no other word for it", function()
+    assert.same({ "a.csv", first = true }, parse "--head a.csv")
+    assert.same({ "a.csv", first = true, head = 7 }, parse "--head 7 a.csv")
+    assert.same({ "a.csv", first = true, head = 7 }, parse "a.csv --head=7")
+    assert.same({ "a.csv", first = true }, parse "a.csv --head")
   end)
 
   it("leaves what follows the first positional to others when asked to", function()
