@@ -104,6 +104,8 @@ static inline void write_table(table *t, unsigned page_size, bool ragged, const 
     const al_cell sheet[] = { al_cell_integer(1), text("data"), text("data"),
                               al_cell_integer(t->rows), al_cell_integer(t->columns) };
     al_sqlitefile *f;
+    uint32_t first;
+    al_pages run;
     al_buf sql;
 
     al_buf_init(&sql, 0);
@@ -112,24 +114,26 @@ static inline void write_table(table *t, unsigned page_size, bool ragged, const 
         al_buf_printf(&sql, "%cc%u", c ? ',' : '(', c);
     al_buf_char(&sql, ')');
     assert_int_equal(al_sqlitefile_open(&f, t->fd, page_size, NULL), AL_OK);
-    assert_int_equal(al_sqlitefile_table(f, "data", sql.data, NULL), AL_OK);
+    assert_int_equal(al_pages_open(&run, page_size), AL_OK);
+    al_pages_begin(&run, 1, 0);
     for (uint32_t r = 0; r < t->rows; r++) {
         uint32_t n = t->columns;
 
         while (ragged && n > 0 && t->cells[(size_t)r * t->columns + n - 1].kind == AL_CELL_NULL)
             n--;
-        assert_int_equal(al_sqlitefile_row(f, t->cells + (size_t)r * t->columns, n, NULL), AL_OK);
-        if (r % 1000 == 999)
-            assert_int_equal(al_sqlitefile_segment(f, NULL), AL_OK);
+        assert_int_equal(al_pages_row(&run, t->cells + (size_t)r * t->columns, n, NULL), AL_OK);
+        if (r % 1000 == 999 || r + 1 == t->rows) {
+            al_pages_end(&run);
+            assert_int_equal(al_sqlitefile_place(f, &run, &first, NULL), AL_OK);
+            assert_int_equal(al_sqlitefile_write(f, &run, first, NULL), AL_OK);
+            al_pages_begin(&run, r + 2, 0);
+        }
     }
+    al_pages_close(&run);
+    assert_int_equal(al_sqlitefile_table(f, "data", sql.data, NULL), AL_OK);
+    al_sqlitefile_row(f, sheet, 5, NULL);
     al_sqlitefile_table(f, "_alisio_sheets",
                         "CREATE TABLE _alisio_sheets(ordinal,name,table_name,rows,columns)", NULL);
-    al_sqlitefile_row(f, sheet, 5, NULL);
-    al_sqlitefile_table(f, "_alisio_columns",
-                        "CREATE TABLE _alisio_columns(table_name,ordinal,name,label,inferred_type,"
-                        "nulls,distinct_count,distinct_exact,min,max,mean,text_fallbacks,"
-                        "top_values)",
-                        NULL);
     for (uint32_t c = 0; c < t->columns; c++) {
         char name[16];
         const al_cell none = al_cell_null();
@@ -145,6 +149,11 @@ static inline void write_table(table *t, unsigned page_size, bool ragged, const 
         row[11] = al_cell_integer(0);
         assert_int_equal(al_sqlitefile_row(f, row, 13, NULL), AL_OK);
     }
+    al_sqlitefile_table(f, "_alisio_columns",
+                        "CREATE TABLE _alisio_columns(table_name,ordinal,name,label,inferred_type,"
+                        "nulls,distinct_count,distinct_exact,min,max,mean,text_fallbacks,"
+                        "top_values)",
+                        NULL);
     assert_int_equal(al_sqlitefile_finish(f, 1, 1, NULL), AL_OK);
     al_sqlitefile_close(f);
     al_buf_free(&sql);
