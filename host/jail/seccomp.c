@@ -33,6 +33,7 @@ static const int always[] = {
     SCMP_SYS(fadvise64),
     SCMP_SYS(fsync),
     SCMP_SYS(fdatasync),
+    SCMP_SYS(sync_file_range),
     SCMP_SYS(sendmsg),
     SCMP_SYS(recvmsg),
     SCMP_SYS(poll),

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,43 @@ static int threads_and_memory_work(void *arg)
     return 0;
 }
 
+/* What a thread of the pool does: its own memory, given back; a file, written and synced. */
+static void *works(void *file)
+{
+    int fd = *(int *)file;
+    cpu_set_t set;
+
+    for (size_t size = 100; size < (size_t)16 << 20; size *= 3) {
+        char *p = calloc(1, size);
+
+        CHECK(p != NULL);
+        CHECK(pwrite(fd, p, size, 0) == (ssize_t)size);
+        free(p);
+    }
+    CHECK(sync_file_range(fd, 0, 4096, SYNC_FILE_RANGE_WRITE) == 0);
+    CHECK(fdatasync(fd) == 0);
+    CHECK(sched_getaffinity(0, sizeof set, &set) == 0);
+    return NULL;
+}
+
+static int a_pool_of_threads_works(void *arg)
+{
+    pthread_t threads[8];
+    int tmp = filtered(), fd = openat(tmp, ".", O_TMPFILE | O_RDWR, 0600);
+
+    (void)arg;
+    CHECK(fd >= 0);
+    for (int round = 0; round < 3; round++) { /* stacks are used again */
+        for (int i = 0; i < 8; i++)
+            CHECK(pthread_create(&threads[i], NULL, works, &fd) == 0);
+        for (int i = 0; i < 8; i++)
+            CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+    /* A thread is under the same filter. */
+    CHECK(open("/etc/passwd", O_RDONLY) == -1 || AL_SANITIZER);
+    return 0;
+}
+
 static int held_sockets_work(void *arg)
 {
     int pair[2];
@@ -157,6 +195,7 @@ int main(void)
         CHILD_TEST(no_names),
         CHILD_TEST(no_executable_memory),
         CHILD_TEST(threads_and_memory_work),
+        CHILD_TEST(a_pool_of_threads_works),
         CHILD_TEST(held_sockets_work),
         cmocka_unit_test(abort_still_ends_it),
     };
