@@ -19,7 +19,7 @@ local MAX_CELL_BYTES = 1 << 20
 local SAMPLE_ROWS = 5
 local TOUCH_MS = 3600000   -- how exactly the time of the last use is kept
 
-local SETTABLE = { ["analysis.data.maxRows"] = true, ["analysis.data.maxFileBytes"] = true }
+local SETTABLE = { ["analysis.data.maxRows"] = "maxRows", ["analysis.data.maxFileBytes"] = "maxFileBytes" }
 local OVERRIDES = { delimiter = true, encoding = true, format = true, header = true, skip = true }
 
 -- What the engine unpacks; a .zip's own name is no hint at the table's.
@@ -150,15 +150,16 @@ local function limits(config)
 end
 
 --- An error of the engine is about the file it was handed; it knows no path.
-local function about(shown, message, id, fields)
+local function about(config, shown, message, id, fields)
   fields = fields or {}
   local part = fields.object
   if part and part ~= "input" and not part:find("^analysis%.") then -- of a zip, a sheet, an override
     fields.part, fields.detail = part, part .. ": " .. tostring(fields.detail)
   end
   if id == "ingest_limit" then
+    local key = SETTABLE[part]
     fields.file = shown
-    fields.reason = not SETTABLE[fields.object] and "fixed" or nil
+    fields.reason, fields.limit = key or "fixed", key and config:get(part)
   elseif id ~= "engine_failed" and id ~= "cancelled" and id ~= "no_space" then
     fields.object = shown
   end
@@ -200,7 +201,7 @@ local function ingest(self, file, shown, size, overrides, key, on_progress)
     end,
   }
   if not description then
-    return about(shown, err, code, fields)
+    return about(session.config, shown, err, code, fields)
   end
   return record
 end

@@ -16,11 +16,9 @@ return {
     "{object}: {detail}. No dataset was made.",
     "The file cannot be read as a table: {detail}.",
   },
-  ["error.ingest_limit"] = {
-    "{file} goes past {object} ({detail}). Raise that key in config.json, or give a smaller file. No dataset was made.",
-    "The file goes past {object} ({detail}). Raise that key in config.json, or give a smaller file. No dataset was made.",
-    "The file goes past {object}. Raise that key in config.json, or give a smaller file. No dataset was made.",
-  },
+  ["error.ingest_limit"] = { "{object}: {detail}. No dataset was made.", "The file goes past a limit: {detail}. No dataset was made." },
+  ["error.ingest_limit.maxRows"] = "{file} has more than {limit} rows in a table. Raise analysis.data.maxRows in config.json, or give a smaller file. No dataset was made.",
+  ["error.ingest_limit.maxFileBytes"] = "{file} has more than {limit:bytes}, as it is or unpacked. Raise analysis.data.maxFileBytes in config.json, or give a smaller file. No dataset was made.",
   ["error.ingest_limit.fixed"] = { "{file}, line {line:raw}: {detail}. No dataset was made.", "{file}: {detail}. No dataset was made.", "The file: {detail}. No dataset was made." },
   ["error.dataset_unsupported"] = {
     "{object}: {detail}. No dataset was made.",

@@ -16,11 +16,9 @@ return {
     "{object}: {detail}. No se creó ningún conjunto de datos.",
     "El archivo no se puede leer como tabla: {detail}.",
   },
-  ["error.ingest_limit"] = {
-    "{file} supera {object} ({detail}). Suba esa clave en config.json o use un archivo menor. No se creó ningún conjunto de datos.",
-    "El archivo supera {object} ({detail}). Suba esa clave en config.json o use un archivo menor. No se creó ningún conjunto de datos.",
-    "El archivo supera {object}. Suba esa clave en config.json o use un archivo menor. No se creó ningún conjunto de datos.",
-  },
+  ["error.ingest_limit"] = { "{object}: {detail}. No se creó ningún conjunto de datos.", "El archivo supera un límite: {detail}. No se creó ningún conjunto de datos." },
+  ["error.ingest_limit.maxRows"] = "{file} tiene más de {limit} filas en una tabla. Suba analysis.data.maxRows en config.json o use un archivo menor. No se creó ningún conjunto de datos.",
+  ["error.ingest_limit.maxFileBytes"] = "{file} tiene más de {limit:bytes}, tal como está o descomprimido. Suba analysis.data.maxFileBytes en config.json o use un archivo menor. No se creó ningún conjunto de datos.",
   ["error.ingest_limit.fixed"] = { "{file}, línea {line:raw}: {detail}. No se creó ningún conjunto de datos.", "{file}: {detail}. No se creó ningún conjunto de datos.", "El archivo: {detail}. No se creó ningún conjunto de datos." },
   ["error.dataset_unsupported"] = {
     "{object}: {detail}. No se creó ningún conjunto de datos.",

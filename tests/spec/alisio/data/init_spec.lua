@@ -123,8 +123,12 @@ describe("alisio.data", function()
     assert.equal("ingest_limit", id)
     assert.equal("analysis.data.maxRows", fields.object)
     assert.equal(world.work .. "/sales.csv", fields.file)
+    assert.same({ "maxRows", 2 }, { fields.reason, fields.limit })
     local tiny = data.new { session = world.session { ["analysis.data.maxFileBytes"] = 10 } }
-    assert.equal("ingest_limit", select(3, tiny:open "sales.csv"))
+    id, fields = select(3, tiny:open "sales.csv")
+    assert.same({ "ingest_limit", "maxFileBytes", 10 }, { id, fields.reason, fields.limit })
+    world.put("wide.csv", ("x,"):rep(1001) .. "\n1\n")
+    assert.equal("fixed", select(4, d:open "wide.csv").reason)
     assert.same({}, files())
   end)
 

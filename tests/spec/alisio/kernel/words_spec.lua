@@ -87,6 +87,15 @@ describe("words", function()
     assert.equal("100.0%", words.percent("en", 1))
   end)
 
+  it("names the key that raises a limit", function()
+    assert.matches("^/a.csv has more than 5,000,000 rows in a table. Raise analysis.data.maxRows in config.json",
+      words.error("en", "ingest_limit", { reason = "maxRows", limit = 5000000, file = "/a.csv", object = "analysis.data.maxRows" }))
+    assert.matches("^/a.csv tiene más de 4 GiB, .*Suba analysis.data.maxFileBytes",
+      words.error("es", "ingest_limit", { reason = "maxFileBytes", limit = 4 << 30, file = "/a.csv" }))
+    assert.matches("^analysis.data.maxRows: more than 2 rows", -- where nobody knows the configuration
+      words.error("en", "ingest_limit", { object = "analysis.data.maxRows", detail = "more than 2 rows" }))
+  end)
+
   it("counts", function()
     assert.equal("1 row had too few fields (line 7); it was padded.", words.note("en", { id = "short_rows", count = 1, lines = { 7 } }))
     assert.equal("3 filas tenían menos campos (líneas 7, 12, 90); se completaron.",
