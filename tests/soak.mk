@@ -11,5 +11,5 @@ soak-fail: all
 soak-grow: all
 	$(Q)B=$(B) SOAK_SECONDS=$(or $(SOAK_SECONDS),600) python3 tests/soak/soak.py
 
-soak-rounds: all
+soak-rounds: all vendor/bench/node_modules/.package-lock.json
 	$(Q)B=$(B) ROUNDS=$(or $(ROUNDS),1000) PYTHONPATH=tests/lib python3 tests/e2e/test_rounds.py

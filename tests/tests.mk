@@ -8,8 +8,10 @@ deps-test: deps ## installs what the tests need
 
 # npm's packages, by the lock file with its hashes. Without a network the tests of them are skipped.
 vendor/node_modules/.package-lock.json: vendor/package-lock.json
-	@npm ci --prefix vendor --ignore-scripts --no-audit --no-fund --silent && touch $@ || \
-	  echo "vendor: npm could not fetch the packages; tests that need them will be skipped" >&2
+vendor/bench/node_modules/.package-lock.json: vendor/bench/package-lock.json
+%/node_modules/.package-lock.json: %/package-lock.json
+	@npm ci --prefix $* --ignore-scripts --no-audit --no-fund --silent && touch $@ || \
+	  echo "$*: npm could not fetch the packages; what needs them will be skipped" >&2
 
 test: deps-test ## builds and runs all tests; T=unit runs one part (T="unit spec" two)
 	@echo "Building"
@@ -46,8 +48,9 @@ $(B)/fuzz_%: $(B)/fuzz_%.o $(OBJ_base) $(OBJ_data) $(OBJ_jail) $(call obj,prim)
 	$(call link,-fsanitize=fuzzer,$(LIBS_all))
 
 .PHONY: bench
-bench: deps all $(B)/peak ## measures the times and sizes that are promised
+bench: deps all $(B)/peak vendor/bench/node_modules/.package-lock.json ## measures what is promised of times and sizes; BENCH=sales-1m one file
 	@B=$(B) python3 tests/bench/bench.py $(BENCH)
+	@B=$(B) python3 tests/bench/data.py $(BENCH)
 
 $(B)/peak: tests/bench/peak.c
 	@mkdir -p $(@D)
