@@ -1,6 +1,6 @@
 --- Runs a program, without a shell between.
 local json = require "std.json"
-local command = require "alisio.agent.command"
+local program = require "alisio.agent.program"
 
 return {
   name = "run_process",
@@ -10,14 +10,14 @@ return {
   capability = "process.run",
   input = {
     argv = { "string[]", "the program and its arguments", minItems = 1 },
-    cwd = command.input.cwd,
-    timeoutMs = command.input.timeoutMs,
-    stdin = command.input.stdin,
+    cwd = program.input.cwd,
+    timeoutMs = program.input.timeoutMs,
+    stdin = program.input.stdin,
   },
   approval = function(input, call)
-    return command.approval("run_process", input.argv, json.encode(json.array(input.argv)), input, call)
+    return program.approval("run_process", input.argv, json.encode(json.array(input.argv)), input, call)
   end,
   run = function(args, call)
-    return command.run(args.argv, args, call)
+    return program.run(args.argv, args, call)
   end,
 }

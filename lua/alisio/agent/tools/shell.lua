@@ -1,5 +1,5 @@
 --- Runs a command line in a shell.
-local command = require "alisio.agent.command"
+local program = require "alisio.agent.program"
 
 return {
   name = "shell",
@@ -9,14 +9,14 @@ return {
   capability = "process.shell",
   input = {
     command = { "string", "the command line", minLength = 1 },
-    cwd = command.input.cwd,
-    timeoutMs = command.input.timeoutMs,
-    stdin = command.input.stdin,
+    cwd = program.input.cwd,
+    timeoutMs = program.input.timeoutMs,
+    stdin = program.input.stdin,
   },
   approval = function(input, call)
-    return command.approval("shell", { input.command }, input.command, input, call)
+    return program.approval("shell", { input.command }, input.command, input, call)
   end,
   run = function(args, call)
-    return command.run({ "/bin/sh", "-c", args.command }, args, call)
+    return program.run({ "/bin/sh", "-c", args.command }, args, call)
   end,
 }

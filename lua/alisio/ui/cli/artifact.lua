@@ -6,7 +6,7 @@ local term = require "std.term"
 local text = require "std.text"
 local words = require "alisio.kernel.words"
 local delete_each = require "alisio.ui.cli.lib.delete"
-local table_lines = require "alisio.ui.cli.lib.table"
+local listing = require "alisio.ui.cli.lib.listing"
 local transcript = require "alisio.ui.cli.lib.transcript"
 
 local M = {
@@ -126,20 +126,15 @@ local function list(ctx, args)
   local all, message, id, fields = listed(ctx, args)
   if not all then
     return nil, message, id, fields
-  elseif ctx.json then
-    ctx:print { artifacts = all }
-    return
-  elseif #all == 0 then
-    ctx:say(said.none)
-    return
   end
-  local rows = { ctx.locale == "es" and { "id", "tipo", "archivo", "tamaño", "fecha", "título" }
-    or { "id", "kind", "file", "size", "time", "title" } }
-  for _, art in ipairs(all) do
-    local title = text.visible(art.title) .. (art.status ~= "ready" and " (" .. art.status .. ")" or "")
-    rows[#rows + 1] = { art.id, art.kind, text.visible(art.fileName), size(ctx, art.bytes), transcript.time(art.created), title }
-  end
-  ctx:out(table_lines.draw(rows, { [4] = true }, { true }))
+  listing.show(ctx, "artifacts", all, {
+    none = said.none, right = { [4] = true }, whole = { true },
+    heads = { en = { "id", "kind", "file", "size", "time", "title" }, es = { "id", "tipo", "archivo", "tamaño", "fecha", "título" } },
+    row = function(art)
+      local title = text.visible(art.title) .. (art.status ~= "ready" and " (" .. art.status .. ")" or "")
+      return { art.id, art.kind, text.visible(art.fileName), size(ctx, art.bytes), transcript.time(art.created), title }
+    end,
+  })
 end
 
 --- The artifacts, and the one a command names.
@@ -323,7 +318,7 @@ M.commands = {
   {
     name = "delete", arguments = { en = "ARTIFACT…", es = "ARTEFACTO…" },
     help = { en = "Delete artifacts with their files.", es = "Borra artefactos con sus archivos." },
-    options = { "session", { name = "yes", help = { en = "Do not ask.", es = "No pregunta." } } },
+    options = { "session", "yes" },
     run = delete,
   },
   {

@@ -5,7 +5,7 @@ local path = require "std.path"
 local term = require "std.term"
 local text = require "std.text"
 local delete_each = require "alisio.ui.cli.lib.delete"
-local table_lines = require "alisio.ui.cli.lib.table"
+local listing = require "alisio.ui.cli.lib.listing"
 local transcript = require "alisio.ui.cli.lib.transcript"
 
 local M = {
@@ -45,30 +45,31 @@ local function list(ctx, args)
   if not sessions then
     return nil, message, id, fields
   end
-  if ctx.json then
-    ctx:print { sessions = json.array(sessions) }
-    return
-  elseif #sessions == 0 then
-    ctx:say(said.none)
-    return
+  listing.show(ctx, "sessions", sessions, {
+    none = said.none, whole = { true, true },
+    heads = {
+      en = { "id", "last used", "kind", "title", "folder" }, es = { "id", "último uso", "tipo", "título", "carpeta" },
+    },
+    row = function(session)
+      return {
+        session.id, transcript.time(session.updated), session.kind, text.visible(title_of(ctx, session)),
+        text.visible(session.cwd),
+      }
+    end,
+  })
+end
+
+--- The store, for a command that has to be given a name.
+local function store_for(ctx, args, missing)
+  if not args[1] then
+    return nil, ctx:text(missing), "usage"
   end
-  local rows = { ctx.locale == "es" and { "id", "último uso", "tipo", "título", "carpeta" }
-    or { "id", "last used", "kind", "title", "folder" } }
-  for _, session in ipairs(sessions) do
-    rows[#rows + 1] = {
-      session.id, transcript.time(session.updated), session.kind, text.visible(title_of(ctx, session)),
-      text.visible(session.cwd),
-    }
-  end
-  ctx:out(table_lines.draw(rows, {}, { true, true }))
+  return ctx:store()
 end
 
 --- The session a command names, with its events.
 local function load(ctx, args)
-  if not args[1] then
-    return nil, ctx:text(said.id), "usage"
-  end
-  local store, message, id, fields = ctx:store()
+  local store, message, id, fields = store_for(ctx, args, said.id)
   if not store then
     return nil, message, id, fields
   end
@@ -124,10 +125,7 @@ local function export(ctx, args)
 end
 
 local function delete(ctx, args)
-  if not args[1] then
-    return nil, ctx:text(said.id), "usage"
-  end
-  local store, message, id, fields = ctx:store()
+  local store, message, id, fields = store_for(ctx, args, said.id)
   if not store then
     return nil, message, id, fields
   end
@@ -151,22 +149,17 @@ local function grants(ctx, args)
   end
   if not found then
     return nil, message, id, fields
-  elseif ctx.json then
-    ctx:print { grants = json.array(found) }
-    return
-  elseif #found == 0 then
-    ctx:say(said.no_grants)
-    return
   end
-  local rows = { ctx.locale == "es" and { "id", "desde", "sesión", "permite", "entorno" }
-    or { "id", "since", "session", "allows", "runtime" } }
-  for _, grant in ipairs(found) do
-    rows[#rows + 1] = {
-      grant.id, transcript.time(grant.created), grant.session, text.visible(grant.capability),
-      text.visible(grant.runtime or ""),
-    }
-  end
-  ctx:out(table_lines.draw(rows, {}, { true, true, true }))
+  listing.show(ctx, "grants", found, {
+    none = said.no_grants, whole = { true, true, true },
+    heads = { en = { "id", "since", "session", "allows", "runtime" }, es = { "id", "desde", "sesión", "permite", "entorno" } },
+    row = function(grant)
+      return {
+        grant.id, transcript.time(grant.created), grant.session, text.visible(grant.capability),
+        text.visible(grant.runtime or ""),
+      }
+    end,
+  })
 end
 
 --- The grants a word names: one by its id, or all of a session.
@@ -183,10 +176,7 @@ local function named_grants(store, word)
 end
 
 local function revoke(ctx, args)
-  if not args[1] then
-    return nil, ctx:text(said.grant), "usage"
-  end
-  local store, message, id, fields = ctx:store()
+  local store, message, id, fields = store_for(ctx, args, said.grant)
   if not store then
     return nil, message, id, fields
   end
@@ -250,9 +240,7 @@ M.commands = {
       en = "Delete sessions with their datasets, jobs and artifacts.",
       es = "Borra sesiones con sus datos, trabajos y artefactos.",
     },
-    options = {
-      { name = "yes", help = { en = "Do not ask.", es = "No pregunta." } },
-    },
+    options = { "yes" },
     run = delete,
   },
   {

@@ -1,7 +1,7 @@
 local fs = require "std.fs"
 local helper = require "spec.agent_helper"
 local place = require "alisio.agent.place"
-local command = require "alisio.agent.command"
+local program = require "alisio.agent.program"
 
 describe("the tools of the folder", function()
   local bench, opened
@@ -259,10 +259,10 @@ describe("the tools of the folder", function()
   end)
 
   it("find the last line of any output at once", function()
-    assert.equal("two", command.last_line "one\ntwo\r\n\n")
-    assert.is_nil(command.last_line "\n\r\n")
+    assert.equal("two", program.last_line "one\ntwo\r\n\n")
+    assert.is_nil(program.last_line "\n\r\n")
     local before = os.clock()
-    assert.equal(200, #command.last_line((("x"):rep(65000) .. "\n"):rep(3) .. ("y"):rep(65000)))
+    assert.equal(200, #program.last_line((("x"):rep(65000) .. "\n"):rep(3) .. ("y"):rep(65000)))
     assert.is_true(os.clock() - before < 0.5)
   end)
 

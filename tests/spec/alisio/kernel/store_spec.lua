@@ -7,6 +7,7 @@ local ids = require "alisio.kernel.ids"
 local locks = require "alisio.kernel.locks"
 local paths = require "alisio.kernel.paths"
 local store_module = require "alisio.kernel.store"
+local migrate = require "alisio.kernel.store.migrate"
 
 local function integrity(file)
   local db <close> = assert(sql.open(file, { readonly = true }))
@@ -36,7 +37,7 @@ describe("store", function()
     assert.equal(448, assert(fs.stat(path.join(dir, "locks"))).mode)
     assert.equal("wal", store.db:value "PRAGMA journal_mode")
     assert.equal(2, store.db:value "PRAGMA synchronous")
-    assert.equal(#store_module.migrations, store.db:value "PRAGMA user_version")
+    assert.equal(#migrate.migrations, store.db:value "PRAGMA user_version")
   end)
 
   it("makes, finds and lists sessions, the last used first", function()
@@ -260,8 +261,8 @@ describe("store", function()
   end)
 
   describe("migration", function()
-    local real = store_module.migrations
-    after_each(function() store_module.migrations = real end)
+    local real = migrate.migrations
+    after_each(function() migrate.migrations = real end)
 
     local function reopen()
       store:close()
@@ -272,8 +273,8 @@ describe("store", function()
 
     it("goes forward with a private copy of what was there", function()
       local s = session()
-      store_module.migrations = table.move(real, 1, #real, 1, {})
-      table.insert(store_module.migrations, "ALTER TABLE sessions ADD COLUMN colour TEXT")
+      migrate.migrations = table.move(real, 1, #real, 1, {})
+      table.insert(migrate.migrations, "ALTER TABLE sessions ADD COLUMN colour TEXT")
       assert(reopen())
       assert.equal(#real + 1, store.db:value "PRAGMA user_version")
       assert.is_truthy(store:session(s))
@@ -282,7 +283,7 @@ describe("store", function()
       local old <close> = assert(sql.open(copy, { readonly = true }))
       assert.equal(#real, old:value "PRAGMA user_version")
       assert.equal(s, old:value "SELECT id FROM sessions")
-      store_module.migrations = real
+      migrate.migrations = real
       local again, message, id, fields = reopen()
       assert.is_nil(again)
       assert.same({ "io_error", "newer_version", #real + 1 }, { id, fields.reason, fields.found })
@@ -291,10 +292,10 @@ describe("store", function()
 
     it("leaves everything as it was when a step fails", function()
       session()
-      store_module.migrations = table.move(real, 1, #real, 1, {})
-      table.insert(store_module.migrations, "CREATE TABLE extra (x); SELECT no_such_function()")
+      migrate.migrations = table.move(real, 1, #real, 1, {})
+      table.insert(migrate.migrations, "CREATE TABLE extra (x); SELECT no_such_function()")
       assert.is_nil(reopen())
-      store_module.migrations = real
+      migrate.migrations = real
       assert(reopen())
       assert.equal(#real, store.db:value "PRAGMA user_version")
       assert.equal(0, store.db:value "SELECT count(*) FROM sqlite_schema WHERE name = 'extra'")

@@ -111,21 +111,12 @@ function M.adds_up(column)
   return true
 end
 
---- The columns that measure, best first: named like an amount, then reals, then what is left.
----@param columns table[]
----@return table[]
-function M.measures(columns)
+--- The columns that `rank` gives a number, the highest first.
+local function ranked(columns, rank)
   local out = {}
   for i, column in ipairs(columns) do
-    if M.is_number(column) and not M.is_identifier(column) then
-      local rank = M.adds_up(column) and 10 or 0
-      for _, words in ipairs(column_words(column)) do
-        for _, word in ipairs(words) do
-          rank = math.max(rank, language.concept(word) == "amount" and 20 or 0)
-        end
-      end
-      out[#out + 1] = { column = column, rank = rank + (column.type == "real" and 3 or 0) + i / 1000 }
-    end
+    local n = rank(column, i)
+    out[#out + 1] = n and { column = column, rank = n } or nil
   end
   table.sort(out, function(a, b)
     return a.rank > b.rank
@@ -136,26 +127,36 @@ function M.measures(columns)
   return out
 end
 
+--- The columns that measure, best first: named like an amount, then reals, then what is left.
+---@param columns table[]
+---@return table[]
+function M.measures(columns)
+  return ranked(columns, function(column, i)
+    if not M.is_number(column) or M.is_identifier(column) then
+      return nil
+    end
+    local rank = M.adds_up(column) and 10 or 0
+    for _, words in ipairs(column_words(column)) do
+      for _, word in ipairs(words) do
+        rank = math.max(rank, language.concept(word) == "amount" and 20 or 0)
+      end
+    end
+    return rank + (column.type == "real" and 3 or 0) + i / 1000
+  end)
+end
+
 --- The columns that group: few different texts, fewest nulls first, in the order of the table.
 ---@param columns table[]
 ---@return table[]
 function M.dimensions(columns)
-  local out = {}
-  for i, column in ipairs(columns) do
+  return ranked(columns, function(column, i)
     local few = column.distinct and column.distinct >= 2 and column.distinct <= 60
       and column.distinct * 2 <= (column.rows or 0)
-    if (column.type == "text" or column.type == "boolean") and few and not M.is_identifier(column) then
-      local rank = (column.distinct <= 12 and 100 or 0) - i - (column.nulls or 0) / math.max(1, column.rows or 1) * 50
-      out[#out + 1] = { column = column, rank = rank }
+    if column.type ~= "text" and column.type ~= "boolean" or not few or M.is_identifier(column) then
+      return nil
     end
-  end
-  table.sort(out, function(a, b)
-    return a.rank > b.rank
+    return (column.distinct <= 12 and 100 or 0) - i - (column.nulls or 0) / math.max(1, column.rows or 1) * 50
   end)
-  for i, entry in ipairs(out) do
-    out[i] = entry.column
-  end
-  return out
 end
 
 --- The first date column.

@@ -41,6 +41,7 @@ M.shared = {
       es = "Usa esta sesión.",
     },
   },
+  yes = { help = { en = "Do not ask.", es = "No pregunta." } },
   python = {
     value = "PATH",
     help = {
