@@ -1,6 +1,10 @@
 /* UTF-8 by the letter: no overlong forms, no surrogates, nothing above U+10FFFF. */
 #include "base/utf8.h"
+#include "base/cpu.h"
 #include <string.h>
+#if AL_CPU_X86
+#include <emmintrin.h>
+#endif
 
 int al_utf8_decode(const char *text, size_t len, uint32_t *cp)
 {
@@ -30,22 +34,48 @@ int al_utf8_decode(const char *text, size_t len, uint32_t *cp)
     return n;
 }
 
+/* How many ASCII characters text begins with, or fewer of them; 16 bytes at a time, or 8. */
+static inline size_t ascii_prefix(const char *text, size_t len)
+{
+    size_t i = 0;
+
+#if AL_CPU_X86
+    for (; len - i >= 16; i += 16) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(text + i));
+        unsigned high = (unsigned)_mm_movemask_epi8(v);
+
+        if (high)
+            return i + (unsigned)__builtin_ctz(high);
+    }
+#endif
+    for (; len - i >= 8; i += 8) {
+        uint64_t word;
+
+        memcpy(&word, text + i, sizeof word);
+        if (word & UINT64_C(0x8080808080808080))
+            break;
+    }
+    return i;
+}
+
 size_t al_utf8_valid(const char *text, size_t len)
 {
-    const uint64_t high = UINT64_C(0x8080808080808080);
     size_t i = 0;
 
     while (i < len) {
-        uint64_t word;
+        unsigned char c = (unsigned char)text[i];
         uint32_t cp;
         int n;
 
-        if (len - i >= sizeof word) {
-            memcpy(&word, text + i, sizeof word);
-            if (!(word & high)) {
-                i += sizeof word;
-                continue;
-            }
+        if (c < 0x80) {
+            size_t plain = ascii_prefix(text + i, len - i);
+
+            i += plain ? plain : 1;
+            continue;
+        }
+        if (c >= 0xC2 && c < 0xE0 && len - i >= 2 && ((unsigned char)text[i + 1] & 0xC0) == 0x80) {
+            i += 2;
+            continue;
         }
         n = al_utf8_decode(text + i, len - i, &cp);
         if (!n)

@@ -109,7 +109,7 @@ static bool integer(al_cell *cell, uint64_t mantissa, long digits, bool negative
 
 /* The number that text, a digit or a minus, begins with: where it ends, or NULL when there is none.
  * What no integer and no double keeps is TEXT. */
-static inline const char *number(al_cell *cell, const char *text, const char *end)
+const char *al_cell_number(al_cell *cell, const char *text, const char *end)
 {
     const char *p = text, *from;
     bool negative = *p == '-';
@@ -159,17 +159,4 @@ static inline const char *number(al_cell *cell, const char *text, const char *en
     else
         *cell = al_cell_text(text, (size_t)(p - text));
     return p;
-}
-
-const char *al_cell_number(al_cell *cell, const char *text, const char *end)
-{
-    return number(cell, text, end);
-}
-
-void al_cell_parse(al_cell *cell, const char *text, size_t len)
-{
-    if (len == 0)
-        *cell = al_cell_null();
-    else if (!(is_digit(*text) || *text == '-') || number(cell, text, text + len) != text + len)
-        *cell = al_cell_text(text, len);
 }

@@ -35,7 +35,7 @@ typedef struct al_batch {
 /* The cell of a text (len < 4 GiB), exactly: nothing is NULL; a plain integer within 2^53 - 1 is
  * INTEGER; a plain decimal whose digits and magnitude a double keeps is REAL; all else is TEXT and
  * points to the text. */
-void al_cell_parse(al_cell *cell, const char *text, size_t len);
+static inline void al_cell_parse(al_cell *cell, const char *text, size_t len);
 /* The cell of the number that text (less than 4 GiB up to end, a digit or a minus first) begins
  * with: where it ends, or NULL when there is none. */
 const char *al_cell_number(al_cell *cell, const char *text, const char *end);
@@ -55,6 +55,15 @@ static inline al_cell al_cell_real(double v)
 static inline al_cell al_cell_text(const char *text, size_t len)
 {
     return (al_cell){ .text = text, .len = (uint32_t)len, .kind = AL_CELL_TEXT };
+}
+
+static inline void al_cell_parse(al_cell *cell, const char *text, size_t len)
+{
+    if (len == 0)
+        *cell = al_cell_null();
+    else if (((unsigned char)(*text - '0') > 9 && *text != '-') ||
+             al_cell_number(cell, text, text + len) != text + len)
+        *cell = al_cell_text(text, len);
 }
 
 #endif

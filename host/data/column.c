@@ -240,23 +240,7 @@ static inline void add_number(al_part *p, const al_cell *cell, double v)
     p->numbers++;
 }
 
-int al_part_add(al_part *p, const al_cell *cells, size_t n, size_t stride, size_t hints)
-{
-    const al_cell *cell = cells;
-
-    for (size_t i = 0; i < n && i < hints; i++)
-        add_hint(p, &cells[i * stride]);
-    for (size_t i = 0; i < n; i++, cell += stride)
-        switch (cell->kind) {
-        case AL_CELL_NULL: break;
-        case AL_CELL_INTEGER: add_number(p, cell, (double)cell->integer); break;
-        case AL_CELL_REAL: add_number(p, cell, cell->real); break;
-        default: p->texts++;
-        }
-    return al_counts_add(&p->counts, cells, n, stride);
-}
-
-static void end_text(void *part, const al_cell *text, uint32_t n)
+static void look_at_text(void *part, const al_cell *text, uint32_t n)
 {
     al_part *p = part;
     uint64_t key = key_of(text->text, text->len);
@@ -274,10 +258,30 @@ static void end_text(void *part, const al_cell *text, uint32_t n)
     p->fallback_texts += digits_without_letters(text->text, text->len) ? n : 0;
 }
 
+int al_part_add(al_part *p, const al_cell *cells, size_t n, size_t stride, size_t hints)
+{
+    const al_cell *cell = cells;
+
+    for (size_t i = 0; i < n && i < hints; i++)
+        add_hint(p, &cells[i * stride]);
+    for (size_t i = 0; i < n; i++, cell += stride)
+        switch (cell->kind) {
+        case AL_CELL_NULL: break;
+        case AL_CELL_INTEGER: add_number(p, cell, (double)cell->integer); break;
+        case AL_CELL_REAL: add_number(p, cell, cell->real); break;
+        default: p->texts++;
+        }
+    if (al_counts_add(&p->counts, cells, n, stride) != AL_OK)
+        return AL_ENOMEM;
+    if (p->texts > 0) /* while they are in the cache */
+        al_counts_texts(&p->counts, false, look_at_text, p);
+    return AL_OK;
+}
+
 void al_part_end(al_part *p)
 {
     if (p->texts > 0)
-        al_counts_texts(&p->counts, end_text, p);
+        al_counts_texts(&p->counts, true, look_at_text, p);
 }
 
 static void take_numbers(al_column *c, const al_part *p)

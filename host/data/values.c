@@ -189,9 +189,29 @@ void al_counts_clear(al_counts *c)
 {
     if (c->used > 0)
         memset(c->table, 0, c->room * sizeof *c->table);
-    c->used = c->listed = 0;
+    c->used = c->listed = c->told = 0;
     c->scattered = false;
     c->run = 0;
+}
+
+/* The common lengths without a call. */
+static inline bool same_bytes(const char *a, const char *b, size_t len)
+{
+    uint64_t x, y, v, w;
+
+    if (len > 16)
+        return memcmp(a, b, len) == 0;
+    if (len >= 8) {
+        memcpy(&x, a, 8);
+        memcpy(&y, a + len - 8, 8);
+        memcpy(&v, b, 8);
+        memcpy(&w, b + len - 8, 8);
+        return ((x ^ v) | (y ^ w)) == 0;
+    }
+    for (size_t i = 0; i < len; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
 }
 
 static inline bool same_listed(const struct al_listed *a, const struct al_listed *b)
@@ -199,7 +219,7 @@ static inline bool same_listed(const struct al_listed *a, const struct al_listed
     if (a->hash != b->hash)
         return false;
     if (b->len < NUMBER(0))
-        return a->len == b->len && memcmp(text_of(a), text_of(b), b->len) == 0;
+        return a->len == b->len && same_bytes(text_of(a), text_of(b), b->len);
     return a->key == b->key && a->len >= NUMBER(0) &&
            (a->len == NUMBER(REAL)) == (b->len == NUMBER(REAL));
 }
@@ -339,10 +359,18 @@ int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride)
     return add_scattered(c, cells + done * stride, n - done, stride);
 }
 
-void al_counts_texts(const al_counts *c, void (*fn)(void *arg, const al_cell *text, uint32_t n),
-                     void *arg)
+void al_counts_texts(al_counts *c, bool all, al_counts_fn *fn, void *arg)
 {
-    for (size_t i = 0; c->used && i < c->room; i++) {
+    for (; c->told < c->listed; c->told++) {
+        const struct al_listed *it = &c->list[c->told];
+
+        if (it->len < NUMBER(0)) {
+            const al_cell cell = al_cell_text(text_of(it), it->len);
+
+            fn(arg, &cell, 1);
+        }
+    }
+    for (size_t i = 0; all && c->used && i < c->room; i++) {
         const struct al_counted *s = &c->table[i];
 
         if (s->count && s->it.len < NUMBER(0)) {
@@ -351,12 +379,6 @@ void al_counts_texts(const al_counts *c, void (*fn)(void *arg, const al_cell *te
             fn(arg, &cell, s->count);
         }
     }
-    for (size_t i = 0; i < c->listed; i++)
-        if (c->list[i].len < NUMBER(0)) {
-            const al_cell cell = al_cell_text(text_of(&c->list[i]), c->list[i].len);
-
-            fn(arg, &cell, 1);
-        }
 }
 
 /* The values of a column. */
@@ -388,7 +410,7 @@ static inline bool same(const struct slot *s, uint32_t tag, const struct al_list
         if (s->tag != tag)
             return false;
         kept = kept_text(s->key);
-        return kept.len == it->len && memcmp(kept.text, text_of(it), it->len) == 0;
+        return kept.len == it->len && same_bytes(kept.text, text_of(it), it->len);
     }
     if (s->key != it->key || (s->tag ^ tag) >> 2)
         return false;

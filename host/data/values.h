@@ -20,7 +20,7 @@ typedef struct al_counts {
     size_t room, used; /* of the table; room is a power of two */
     bool listing;      /* nothing is added to the table any more */
     struct al_listed *list;
-    size_t listed, list_room;
+    size_t listed, list_room, told;
 } al_counts;
 
 typedef struct al_values al_values;
@@ -36,9 +36,10 @@ void al_counts_clear(al_counts *c);
 /* Counts the n cells cells[0], cells[stride] …, NULLs do not count. Their texts must stay where
  * they are until they are taken. AL_OK or AL_ENOMEM. */
 int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride);
-/* Calls fn for each text and how often it stood there; one text may come several times. */
-void al_counts_texts(const al_counts *c, void (*fn)(void *arg, const al_cell *text, uint32_t n),
-                     void *arg);
+/* Calls fn for the texts and how often each stood there: those that were listed since the last
+ * call, or, with `all`, those of the table as well. One text may come several times. */
+typedef void al_counts_fn(void *arg, const al_cell *text, uint32_t n);
+void al_counts_texts(al_counts *c, bool all, al_counts_fn *fn, void *arg);
 
 int al_values_open(al_values **out);
 void al_values_close(al_values *v);
