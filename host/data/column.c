@@ -213,11 +213,11 @@ static void add_hint(al_part *p, const al_cell *cell)
     }
 }
 
-void al_part_clear(al_part *p)
+void al_part_clear(al_part *p, size_t columns)
 {
     al_counts counts = p->counts;
 
-    al_counts_clear(&counts);
+    al_counts_clear(&counts, columns);
     *p = (al_part){ .counts = counts };
 }
 

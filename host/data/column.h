@@ -53,8 +53,8 @@ typedef struct al_column {
     al_values *values;
 } al_column;
 
-/* Empties a part (of zeros, or used before); its memory is kept. */
-void al_part_clear(al_part *p);
+/* Empties a part (of zeros, or used before) of one of so many columns; its memory is kept. */
+void al_part_clear(al_part *p, size_t columns);
 void al_part_close(al_part *p);
 /* The next n cells: cells[0], cells[stride] …; the first `hints` of them say what type the column
  * has. Texts must stay until the part is taken. AL_OK or AL_ENOMEM. */

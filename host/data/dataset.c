@@ -255,26 +255,24 @@ static int keep_budget(al_dataset *d)
 static void begin_rows(al_rows *r)
 {
     r->rows = 0;
-    for (size_t i = 0; i < r->columns_room; i++)
-        al_part_clear(&r->parts[i]);
     r->ncolumns = 0;
     al_pages_begin(&r->pages, (int64_t)r->first + 1, 0);
 }
 
+/* Parts for so many columns, those that are new empty. */
 static int need_parts(al_rows *r, size_t columns)
 {
-    al_part *more;
-
     if (columns > r->columns_room) {
-        more = realloc(r->parts, columns * sizeof *more);
+        al_part *more = realloc(r->parts, columns * sizeof *more);
+
         if (!more)
             return AL_ENOMEM;
         memset(more + r->columns_room, 0, (columns - r->columns_room) * sizeof *more);
         r->parts = more;
         r->columns_room = columns;
     }
-    if (columns > r->ncolumns)
-        r->ncolumns = columns;
+    for (; r->ncolumns < columns; r->ncolumns++)
+        al_part_clear(&r->parts[r->ncolumns], columns);
     return AL_OK;
 }
 

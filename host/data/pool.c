@@ -9,7 +9,7 @@
 #include <sched.h>
 #endif
 
-#define AHEAD 2 /* jobs under way beside one for each thread */
+#define AHEAD 1 /* jobs under way beside one for each thread */
 
 enum state { FREE, QUEUED, RUNNING, DONE };
 

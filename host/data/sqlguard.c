@@ -424,7 +424,7 @@ static int connect_functions(al_guard *g)
     int rc = run(g, "SELECT 1 FROM json_each('[]'), json_tree('[]')");
 
     if (rc == SQLITE_OK)
-        rc = run(g, "SELECT 1 FROM pragma_table_info('data'), pragma_table_xinfo('data')");
+        rc = run(g, "SELECT 1 FROM pragma_table_info(''), pragma_table_xinfo('')");
     return rc;
 }
 

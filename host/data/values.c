@@ -12,10 +12,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define BLOCK       64   /* values prefetched before the first is looked up */
-#define TABLE_FIRST 64   /* slots of a segment's table */
-#define TABLE_MOST  4096 /* values in it, then they are listed */
-#define FIRST_ROOM  128  /* slots of a column's table */
+#define BLOCK       64    /* values prefetched before the first is looked up */
+#define TABLE_FIRST 64    /* slots of a segment's table */
+#define TABLE_LEAST 32    /* values that any table may have */
+#define TABLE_MOST  4096  /* values of a table; then they are listed */
+#define TABLES_ALL  49152 /* values of the tables of all columns */
+#define FIRST_ROOM  128   /* slots of a column's table */
 #define CHUNK_MIN   1024
 #define CHUNK_MAX   (1u << 20)
 #define SLOT_COST   32                                  /* a slot and its share of the empty ones */
@@ -185,11 +187,14 @@ void al_counts_close(al_counts *c)
     memset(c, 0, sizeof *c);
 }
 
-void al_counts_clear(al_counts *c)
+void al_counts_clear(al_counts *c, size_t columns)
 {
+    size_t most = TABLES_ALL / (columns ? columns : 1);
+
     if (c->used > 0)
         memset(c->table, 0, c->room * sizeof *c->table);
     c->used = c->listed = c->told = 0;
+    c->most = most < TABLE_LEAST ? TABLE_LEAST : most > TABLE_MOST ? TABLE_MOST : most;
     c->scattered = false;
     c->run = 0;
 }
@@ -260,7 +265,7 @@ static int list_all(al_counts *c, const al_cell *cells, size_t n, size_t stride)
     const al_cell *cell = cells;
 
     if (c->listed + n > c->list_room) {
-        size_t room = (c->listed + n) * 2;
+        size_t room = (c->listed + n) + (c->listed + n) / 2;
         struct al_listed *more = realloc(c->list, room * sizeof *more);
 
         if (!more)
@@ -282,7 +287,7 @@ static int count_cells(al_counts *c, const al_cell *cells, size_t n, size_t stri
 
         if (cells->kind == AL_CELL_NULL)
             continue;
-        if (c->used >= TABLE_MOST) {
+        if (c->used >= c->most) {
             c->listing = true;
             return list_all(c, cells, n - i, stride);
         }

@@ -18,6 +18,7 @@ typedef struct al_counts {
     uint64_t run;
     struct al_counted *table;
     size_t room, used; /* of the table; room is a power of two */
+    size_t most;       /* values that it may have */
     bool listing;      /* nothing is added to the table any more */
     struct al_listed *list;
     size_t listed, list_room, told;
@@ -31,8 +32,9 @@ typedef struct al_value_count {
 } al_value_count;
 
 void al_counts_close(al_counts *c);
-/* Empties it, but keeps its memory and begins as it ended: with a table or a list. */
-void al_counts_clear(al_counts *c);
+/* Empties it, but keeps its memory and begins as it ended: with a table or a list. columns: how
+ * many share the processor's cache; speed only. */
+void al_counts_clear(al_counts *c, size_t columns);
 /* Counts the n cells cells[0], cells[stride] …, NULLs do not count. Their texts must stay where
  * they are until they are taken. AL_OK or AL_ENOMEM. */
 int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride);

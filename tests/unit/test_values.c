@@ -22,7 +22,7 @@ static void add_segment(const al_cell *cells, size_t n, size_t stride)
 {
     static al_counts counts; /* used again, as they are */
 
-    al_counts_clear(&counts);
+    al_counts_clear(&counts, 1);
     assert_int_equal(al_counts_add(&counts, cells, n, stride), AL_OK);
     assert_int_equal(al_values_take(v, &counts), AL_OK);
 }
