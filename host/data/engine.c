@@ -5,16 +5,26 @@
 #include "base/json.h"
 #include "data/archive.h"
 #include "data/describe.h"
+#include "data/fields.h"
 #include "data/format.h"
 #include "data/ingest.h"
 #include "data/link.h"
 #include "data/pool.h"
 #include "data/query.h"
 #include "data/rows.h"
+#include "data/store.h"
+#include "data/views.h"
 #include <string.h>
 #include <unistd.h>
 
 #define REQUEST_MAX (2u * 1024 * 1024)
+#define MAX_FORGET  10000
+
+/* What stays in memory between requests; made when it is needed first. */
+struct kept {
+    al_store *store;
+    al_views *views;
+};
 
 struct request {
     const char *json;
@@ -22,6 +32,7 @@ struct request {
     int fds[AL_WIRE_MAX_FDS];
     int nfds;
     int tmp;
+    struct kept *kept;
     al_link *link;
     al_buf texts[6]; /* strings of the request, kept while it is served */
     size_t ntexts;
@@ -176,21 +187,86 @@ static int query(struct request *r, al_buf *result, al_err *err)
     return rc == AL_OK ? al_query_run(r->fds[0], r->tmp, &o, r->link, result, err) : rc;
 }
 
-static int rows(struct request *r, al_buf *result, al_err *err)
+/* The raw JSON at key; what is wrong with it is found by who reads it. */
+static void get_json(const struct request *r, const char *key, const char **json, size_t *len)
 {
-    al_rows_options o = { .first = 1, .count = 100, .cell_bytes = 2048 };
+    if (has(r, key))
+        al_json_get_raw(r->json, r->len, key, json, len);
+}
+
+static int forget_one(void *arg, size_t i, al_field item, al_err *err)
+{
+    int64_t id = 0;
+    int rc = al_fields_integer(item, "forget", 1, INT64_MAX, &id, err);
+
+    (void)i;
+    if (rc == AL_OK && arg)
+        al_views_drop(arg, (uint64_t)id);
+    return rc;
+}
+
+/* Views that nobody wants any more are named in the next request about pages. */
+static int forget(struct request *r, al_err *err)
+{
+    al_field ids = { NULL, 0 };
+
+    get_json(r, "forget", &ids.json, &ids.len);
+    return ids.json ? al_fields_each(ids, "forget", MAX_FORGET, forget_one, r->kept->views, err)
+                    : AL_OK;
+}
+
+static int view(struct request *r, al_buf *result, al_err *err)
+{
+    al_view_options o = { .id = 0 };
+    uint64_t threads = 0, rows = 0;
     int rc = need_fds(r, 1, err);
 
     if (rc == AL_OK)
+        rc = forget(r, err);
+    if (rc == AL_OK)
+        rc = get_number(r->json, r->len, "view", 1, INT64_MAX, &o.id, err);
+    if (rc == AL_OK && o.id == 0)
+        rc = bad_field("view", "missing", err);
+    if (rc == AL_OK)
         rc = get_text(r, "table", &o.table, NULL, err);
-    if (rc == AL_OK && has(r, "columns"))
-        al_json_get_raw(r->json, r->len, "columns", &o.columns, &o.columns_len);
+    if (rc == AL_OK)
+        rc = get_number(r->json, r->len, "threads", 0, AL_WORK_MAX_THREADS, &threads, err);
+    o.threads = (unsigned)threads;
+    get_json(r, "sort", &o.sort, &o.sort_len);
+    get_json(r, "filter", &o.filter, &o.filter_len);
+    if (rc == AL_OK && !r->kept->store)
+        rc = al_store_open(&r->kept->store, err);
+    if (rc == AL_OK && !r->kept->views)
+        rc = al_views_open(&r->kept->views, err);
+    if (rc == AL_OK)
+        rc = al_views_make(r->kept->views, r->kept->store, r->fds[0], &o, r->link, &rows, err);
+    al_buf_printf(result, "{\"rows\":%llu}", (unsigned long long)rows);
+    return rc;
+}
+
+static int rows(struct request *r, al_buf *result, al_err *err)
+{
+    al_rows_options o = { .first = 1, .count = 100, .cell_bytes = 2048 };
+    uint64_t view_id = 0;
+    int rc = need_fds(r, 1, err);
+
+    if (rc == AL_OK)
+        rc = forget(r, err);
+
+    if (rc == AL_OK)
+        rc = get_text(r, "table", &o.table, NULL, err);
+    get_json(r, "columns", &o.columns, &o.columns_len);
     if (rc == AL_OK)
         rc = get_number(r->json, r->len, "first", 1, INT64_MAX, &o.first, err);
     if (rc == AL_OK)
         rc = get_number(r->json, r->len, "count", 0, UINT32_MAX, &o.count, err);
     if (rc == AL_OK)
         rc = get_number(r->json, r->len, "cellBytes", 16, AL_WIRE_MAX / 16, &o.cell_bytes, err);
+    if (rc == AL_OK)
+        rc = get_number(r->json, r->len, "view", 1, INT64_MAX, &view_id, err);
+    if (rc == AL_OK && view_id)
+        rc = al_views_find(r->kept->views, view_id, r->fds[0], &o.table, &o.order, &o.order_rows,
+                           err);
     return rc == AL_OK ? al_rows_run(r->fds[0], r->tmp, &o, r->link, result, err) : rc;
 }
 
@@ -210,7 +286,7 @@ static int dispatch(struct request *r, al_buf *result, al_err *err)
         int (*serve)(struct request *, al_buf *, al_err *);
     } ops[] = {
         { "hello", hello }, { "ingest", ingest }, { "describe", describe },
-        { "query", query }, { "rows", rows },
+        { "query", query }, { "rows", rows },     { "view", view },
     };
     const char *op = NULL;
     int64_t version = 0;
@@ -279,12 +355,13 @@ void al_engine_prepare(int socket)
 
 int al_engine_serve(int socket, int tmp)
 {
+    struct kept kept = { NULL, NULL };
     al_buf body;
     int got, rc = AL_OK;
 
     al_buf_init(&body, REQUEST_MAX);
     for (;;) {
-        struct request r = { .tmp = tmp, .nfds = AL_WIRE_MAX_FDS };
+        struct request r = { .tmp = tmp, .kept = &kept, .nfds = AL_WIRE_MAX_FDS };
         al_wire_type type;
         al_link link;
 
@@ -312,5 +389,8 @@ int al_engine_serve(int socket, int tmp)
         answer_error(&link, &failed);
     }
     al_buf_free(&body);
+    al_views_close(kept.views);
+    if (kept.store)
+        al_store_close(kept.store);
     return got == 0 ? 0 : 1;
 }

@@ -720,8 +720,10 @@ static int open_sheet(al_scan *s, const char *table, al_err *err)
 
     if (rc == AL_OK)
         rc = each_row(s, name, 1, sheet_row, s, table && *table ? table : NULL, err);
-    if (rc == AL_OK && !s->table)
-        return al_err_set(err, AL_ENOTFOUND, "not_found", table ? table : "", "no such sheet");
+    if (rc == AL_OK && !s->table) {
+        al_err_set(err, AL_ENOTFOUND, "not_found", table ? table : "", "no such sheet");
+        return al_err_reason(err, AL_ENOTFOUND, "sheet");
+    }
     if (rc == AL_OK)
         rc = open_table(s, "_alisio_columns", err);
     if (rc == AL_OK)

@@ -382,12 +382,12 @@ local function table_of(record, sheet)
   return nil, "there is no sheet " .. sheet .. " in this dataset", "not_found", { object = sheet, reason = "sheet" }
 end
 
---- A page of a sheet by row number, in the same time wherever it is.
+--- A page of a sheet by row number, or of a view, in the same time wherever it is.
 ---@async
 ---@param id string
----@param options? { sheet: string?, first: integer?, count: integer?, columns: string[]?, cellBytes: integer?, raw: boolean? }
----   sheet: its name or table, the first when left out; first: from 1; count: 100 when left out, at
----   most 1000; the others: see std.dataset
+---@param options? { sheet: string?, view: std.dataset.View?, first: integer?, count: integer?, columns: string[]?, cellBytes: integer?, raw: boolean? }
+---   sheet: its name or table, the first when left out; view: of this dataset, instead of a sheet;
+---   first: from 1; count: 100 when left out, at most 1000; the others: see std.dataset
 ---@return std.dataset.Page? page  without rows when first is behind the end
 ---@return string? err
 ---@return string? code
@@ -398,20 +398,54 @@ function Data:rows(id, options)
   if not record then
     return nil, err, code, fields
   end
+  local file = self:file(id)
+  if options.view and options.view.path ~= file then
+    error("the view is of another dataset", 2)
+  end
   local name
-  name, err, code, fields = table_of(record, options.sheet)
+  name, err, code, fields = table_of(record, not options.view and options.sheet or nil)
   if not name then
     return nil, err, code, fields
   end
   local page
-  page, err, code, fields = self.engine:rows(self:file(id), {
-    table = name, first = options.first, count = math.min(options.count or 100, MAX_ROWS), columns = options.columns,
+  page, err, code, fields = self.engine:rows(file, {
+    table = name, view = options.view, first = options.first, count = math.min(options.count or 100, MAX_ROWS), columns = options.columns,
     cellBytes = options.cellBytes, raw = options.raw,
   })
   if page then
     touch(self, record)
   end
   return page, err, code, fields
+end
+
+--- Sorts and filters a sheet, once, for rows to page through; see std.dataset.
+---@async
+---@param id string
+---@param options? { sheet: string?, sort: table[]?, filter: table[]?, on_progress: fun(progress: table)? }
+---   sheet: its name or table, the first when left out; the others: see std.dataset
+---@return std.dataset.View? view  to be released when it is not needed any more
+---@return string? err
+---@return string? code    query_rejected when sort or filter is wrong
+---@return table? fields
+function Data:view(id, options)
+  options = options or {}
+  local record, err, code, fields = record_of(self, id)
+  if not record then
+    return nil, err, code, fields
+  end
+  local name
+  name, err, code, fields = table_of(record, options.sheet)
+  if not name then
+    return nil, err, code, fields
+  end
+  local view
+  view, err, code, fields = self.engine:view(self:file(id), {
+    table = name, sort = options.sort, filter = options.filter, on_progress = options.on_progress,
+  })
+  if view then
+    touch(self, record)
+  end
+  return view, err, code, fields
 end
 
 --- A description as `alisio data inspect --json` gives it.

@@ -2,7 +2,7 @@
 ---
 --- The engine is a program that is handed open files, limits itself, and answers; whatever a file
 --- does to it, this one goes on and says so ("engine_failed"). An ingestion has an engine of its own,
---- questions share at most two that are kept, and pages of tables have one.
+--- questions share at most two that are kept, pages and views of tables have one.
 local engine = require "host.engine"
 local fs = require "std.fs"
 local json = require "std.json"
@@ -94,6 +94,10 @@ local PAGE = schema.compile {
   },
 }
 
+local VIEW = schema.compile {
+  type = "object", required = { "rows" }, properties = { rows = { type = "integer", minimum = 0 } },
+}
+
 local function distrust(why)
   return nil, "the engine sent what it should not: " .. why, "engine_failed", { detail = why }
 end
@@ -173,6 +177,7 @@ end
 function M.open_engine(options)
   return setmetatable({
     tmp = options.tmp, program = options.program, questions = new_pool(KEPT), pages = new_pool(1),
+    views = 0, forgotten = {}, -- the number of the last view; of those that were released
   }, Engine)
 end
 
@@ -381,32 +386,115 @@ end
 ---@field truncated boolean  fewer rows than were asked for, because together they are too large
 ---@field cut integer[][]    row and column of each cell that was cut, from 1; with raw from 0
 
---- A page of a sheet by row number, in the same time wherever it is.
+---@class std.dataset.View
+---@field rows integer  in it
+local View = {}
+View.__index = View
+
+--- Lets the engine forget the view; it cannot be paged any more.
+function View:release()
+  if not self.released then
+    self.released = true
+    table.insert(self.client.forgotten, self.message.view)
+  end
+end
+View.__close = View.release
+View.__gc = View.release
+
+-- One request to the engine for pages, which also hears which views nobody wants any more.
+local function ask_pages(self, path, message, timeout, on_frame, raw)
+  message.forget = #self.forgotten > 0 and json.array(self.forgotten) or nil
+  self.forgotten = {}
+  return ask(self, self.pages, path, message, timeout, on_frame, raw)
+end
+
+local function build(view, on_progress)
+  local result, err, id, fields = ask_pages(view.client, view.path, view.message, nil, function(kind, text)
+    local progress = kind == "progress" and json.decode(text, REPLY)
+    if progress and on_progress then
+      on_progress(progress)
+    end
+    return progress, "something else than progress"
+  end)
+  if not result then
+    return nil, err, id, fields
+  end
+  local made
+  made, err, id, fields = read_reply(result, VIEW)
+  if not made then
+    return nil, err, id, fields
+  end
+  view.rows = made.rows
+  return view
+end
+
+--- Sorts and filters a sheet, once, for rows to page through. The engine keeps the row numbers; where
+--- they are gone, because it died or needed the memory, rows makes them again.
+---@async
+---@param path string|table  a file that is open must stay so as long as the view is used
+---@param options? { table: string?, sort: { column: string, descending: boolean?, nulls: "first"|"last"|nil }[]?, filter: table[]?, on_progress: fun(progress: table)? }
+---   table: the first sheet when left out; sort: the first counts most, equals stay in the order of
+---   the sheet, NULL, numbers, texts by bytes; filter: conditions that must all hold, { column, and
+---   one of eq, ["in"], notIn, null, contains, range = { ge, gt, le, lt } }; progress: bytes, total, rows
+---@return std.dataset.View? view
+---@return string? err
+---@return string? id      query_rejected (sort or filter is wrong), not_found (a sheet), …
+---@return table? fields
+function Engine:view(path, options)
+  options = options or {}
+  self.views = self.views + 1
+  return build(setmetatable({
+    client = self, path = path, rows = 0,
+    message = {
+      op = "view", view = self.views, table = options.table,
+      sort = options.sort and json.array { table.unpack(options.sort) },
+      filter = options.filter and json.array { table.unpack(options.filter) },
+    },
+  }, View), options.on_progress)
+end
+
+local function ask_rows(self, path, message, raw)
+  local got = collector(message.count, raw)
+  local result, err, id, fields = ask_pages(self, path, message, ROWS_MS, got.on_frame, raw)
+  if not result then
+    return nil, err, id, fields
+  end
+  local page
+  page, err, id, fields = with_rows(result, PAGE, got, raw)
+  if page and #page.numbers ~= got.count then
+    return distrust "row numbers that do not fit the rows"
+  end
+  return page, err, id, fields
+end
+
+--- A page of a sheet by row number, or of a view, in the same time wherever it is.
 ---@async
 ---@param path string|table
----@param options? { table: string?, first: integer?, count: integer?, columns: string[]?, cellBytes: integer?, raw: boolean? }
----   table: the first sheet when left out; first: the number of the page's first row, from 1; count:
----   100 when left out; columns: names, all when left out
+---@param options? { table: string?, view: std.dataset.View?, first: integer?, count: integer?, columns: string[]?, cellBytes: integer?, raw: boolean? }
+---   table: the first sheet when left out; view: of the same dataset, and its sheet; first: the place of
+---   the page's first row, from 1; count: 100 when left out; columns: names, all when left out
 ---@return std.dataset.Page? page  without rows when first is behind the end
 ---@return string? err
 ---@return string? id      not_found (of a sheet), query_failed (a column there is not), engine_failed, …
 ---@return table? fields
 function Engine:rows(path, options)
   options = options or {}
-  local count = options.count or 100
-  local message = {
-    op = "rows", table = options.table, first = options.first or 1, count = count,
-    columns = options.columns and json.array { table.unpack(options.columns) }, cellBytes = options.cellBytes or 2048,
-  }
-  local got = collector(count, options.raw)
-  local result, err, id, fields = ask(self, self.pages, path, message, ROWS_MS, got.on_frame, options.raw)
-  if not result then
-    return nil, err, id, fields
+  local view = options.view
+  if view and view.released then
+    error("the view was released", 2)
   end
-  local page
-  page, err, id, fields = with_rows(result, PAGE, got, options.raw)
-  if page and #page.numbers ~= got.count then
-    return distrust "row numbers that do not fit the rows"
+  local message = {
+    op = "rows", table = not view and options.table or nil, view = view and view.message.view,
+    first = options.first or 1, count = options.count or 100, cellBytes = options.cellBytes or 2048,
+    columns = options.columns and json.array { table.unpack(options.columns) },
+  }
+  local page, err, id, fields = ask_rows(self, path, message, options.raw)
+  if not page and id == "not_found" and fields.reason == "view" then
+    local made
+    made, err, id, fields = build(view)
+    if made then
+      page, err, id, fields = ask_rows(self, path, message, options.raw)
+    end
   end
   return page, err, id, fields
 end

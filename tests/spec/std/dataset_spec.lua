@@ -226,6 +226,13 @@ describe("std.dataset", function()
       assert.equal("sheet", fields.reason)
     end)
 
+    it("raises for a view that was released", function()
+      local view = assert(client:view(dir .. "/s.sqlite"))
+      view:release()
+      view:release()
+      assert.has_error(function() page { view = view } end, "the view was released")
+    end)
+
     it("has an engine of its own that stays", function()
       local before = client.pages.idle[1]:pid()
       assert(page())
@@ -236,10 +243,80 @@ describe("std.dataset", function()
     end)
   end)
 
+  describe("view", function()
+    local function view(options)
+      return client:view(dir .. "/s.sqlite", options)
+    end
+    local function numbers(v, options)
+      options = options or {}
+      options.view = v
+      return assert(client:rows(dir .. "/s.sqlite", options)).numbers
+    end
+
+    it("sorts and filters", function()
+      assert.same({ 1, 2, 3 }, numbers(assert(view())))
+      local v = assert(view { sort = { { column = "region", descending = true }, { column = "total", descending = true } } })
+      assert.equal(3, v.rows)
+      assert.same({ 3, 2, 1 }, numbers(v))
+      local p = assert(client:rows(dir .. "/s.sqlite", { view = v, first = 2, count = 1, columns = { "total" } }))
+      assert.equal(2, p.rows[1].total)
+      assert.equal(3, p.total)
+      assert.same({}, numbers(v, { first = 4 }))
+      local few = assert(view { filter = { { column = "region", eq = "Sur" } }, sort = { { column = "total" } } })
+      assert.equal(2, few.rows)
+      assert.same({ 2, 3 }, numbers(few))
+      assert.equal(0, assert(view { filter = { { column = "region", null = true } } }).rows)
+    end)
+
+    it("says what is wrong", function()
+      for _, options in ipairs {
+        { sort = { { column = "nope" } } }, { sort = { { column = "total", nulls = "middle" } } },
+        { filter = { { column = "total", eq = 1, null = true } } },
+      } do
+        local none, err, id = view(options)
+        assert.is_nil(none)
+        assert.is_truthy(err)
+        assert.equal("query_rejected", id)
+      end
+      assert.equal("sheet", select(4, view { table = "s_other" }).reason)
+    end)
+
+    it("is made again when the engine died", function()
+      local v <close> = assert(view { sort = { { column = "total", descending = true } } })
+      local e = client.pages.idle[1]
+      e:close()
+      assert.same({ 3, 2, 1 }, numbers(v))
+      assert.not_equal(e, client.pages.idle[1])
+    end)
+
+    it("stops when its task is cancelled", function()
+      local t = task.spawn(function()
+        return view { sort = { { column = "total" } } }
+      end)
+      t:cancel()
+      assert.is_nil((t:wait()))
+      assert.equal(3, assert(view()).rows)
+    end)
+
+    it("is forgotten when nobody needs it", function()
+      do
+        local _ <close> = assert(view())
+      end
+      assert.equal(1, #client.forgotten)
+      numbers(assert(view()))
+      collectgarbage()
+      collectgarbage()
+      assert.is_true(#client.forgotten > 0)
+      assert(view())
+      assert.equal(0, #client.forgotten)
+    end)
+  end)
+
   it("survives memory running out #oom", function()
     local one <close> = dataset.open_engine { tmp = dir .. "/tmp" }
     assert(one:query(dir .. "/s.sqlite", "SELECT region, total FROM data"))
-    assert(one:rows(dir .. "/s.sqlite", { columns = { "total" } }))
+    local view <close> = assert(one:view(dir .. "/s.sqlite", { sort = { { column = "total" } } }))
+    assert(one:rows(dir .. "/s.sqlite", { columns = { "total" }, view = view }))
   end)
 
   it("describes a dataset from the file alone", function()
