@@ -9,7 +9,8 @@
  * out holds at least 32 bytes and is terminated. Locale never matters. */
 size_t al_num_shortest(double v, char *out);
 
-/* Reads a JSON number of len bytes as the nearest double, whatever the locale. */
+/* Reads a JSON number of len bytes as the nearest double, whatever the locale. Zeros in front and
+ * no digit on one side of the point are understood, too. */
 double al_num_parse(const char *text, size_t len);
 
 #endif
