@@ -145,9 +145,9 @@ static const struct kind kinds[] = {
       { "jsonl", true, NULL },
       "JSON Lines are not read yet: convert them to CSV",
       false },
-    { "xlsx", { "xlsx", true, NULL }, "workbooks are not read yet: export the sheet as CSV", true },
-    { "xlsm", { "xlsx", true, NULL }, "workbooks are not read yet: export the sheet as CSV", true },
-    { "ods", { "ods", true, NULL }, "workbooks are not read yet: export the sheet as CSV", true },
+    { "xlsx", { "xlsx", true, al_read_xlsx }, NULL, true },
+    { "xlsm", { "xlsx", true, al_read_xlsx }, NULL, true },
+    { "ods", { "ods", true, al_read_ods }, NULL, true },
 };
 
 static int unsupported(const char *detail, al_err *err)

@@ -36,7 +36,7 @@ typedef struct al_ingest { /* what a reader works with */
 
 /* Reads in->source into in->dataset and fills in->meta. */
 typedef int al_reader(al_ingest *in, al_err *err);
-al_reader al_read_delimited;
+al_reader al_read_delimited, al_read_xlsx, al_read_ods;
 
 /* Opens in->dataset, an empty one, whatever was there. */
 int al_ingest_begin(al_ingest *in, al_err *err);

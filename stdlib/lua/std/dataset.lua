@@ -43,6 +43,7 @@ local NOTE = {
     count = { type = "integer", minimum = 0 },
     lines = { type = "array", items = { type = "integer" } },
     columns = { type = "array", items = { type = "string" } },
+    sheets = { type = "array", items = { type = "string" } },
   },
 }
 local DESCRIPTION = schema.compile {

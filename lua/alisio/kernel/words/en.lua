@@ -108,6 +108,12 @@ return {
     other = "{count} characters were not valid in the file's encoding; they stand as \u{FFFD}.",
   },
   ["note.distinct_estimated"] = "Estimates, not exact: the distinct and most frequent values of {columns:list}.",
+  ["note.hidden_sheets"] = "Hidden sheets were read, too: {sheets:list}.",
+  ["note.empty_sheets"] = "Sheets without a value have no table: {sheets:list}.",
+  ["note.formulas_without_values"] = {
+    one = "1 formula has no stored value; its cell is empty. Open the file in a spreadsheet program and save it to get it.",
+    other = "{count} formulas have no stored value; their cells are empty. Open the file in a spreadsheet program and save it to get them.",
+  },
   ["note.no_effect"] = "{key} is accepted and has no effect.",
   ["note.project_ignored"] = "{key} in the project's config.json is ignored: it is yours alone to set.",
   ["note.project_loosens"] = "{key} in the project's config.json is ignored: a project may only tighten it.",

@@ -108,6 +108,12 @@ return {
     other = "{count} caracteres no eran válidos en la codificación del archivo; figuran como \u{FFFD}.",
   },
   ["note.distinct_estimated"] = "Estimaciones, no cifras exactas: los valores distintos y más frecuentes de {columns:list}.",
+  ["note.hidden_sheets"] = "También se leyeron las hojas ocultas: {sheets:list}.",
+  ["note.empty_sheets"] = "Las hojas sin ningún valor no tienen tabla: {sheets:list}.",
+  ["note.formulas_without_values"] = {
+    one = "1 fórmula no tiene valor guardado; su celda está vacía. Abra el archivo en una hoja de cálculo y guárdelo para obtenerlo.",
+    other = "{count} fórmulas no tienen valor guardado; sus celdas están vacías. Abra el archivo en una hoja de cálculo y guárdelo para obtenerlos.",
+  },
   ["note.no_effect"] = "{key} se acepta y no tiene efecto.",
   ["note.project_ignored"] = "{key} en el config.json del proyecto se ignora: solo usted puede fijarla.",
   ["note.project_loosens"] = "{key} en el config.json del proyecto se ignora: un proyecto solo puede restringirla.",
