@@ -217,6 +217,8 @@ static inline bool scan_block(al_csv_scan *s, const char *text, const struct mas
         s->quoted_lines +=
             count_bits(inside & keep & m->feeds & ~(m->returns << 1 | s->after_any_cr)) +
             count_bits(inside & keep & m->returns);
+    if (s->ends[s->at / BLOCK])
+        s->last_field = s->at + BLOCK - (size_t)__builtin_clzll(s->ends[s->at / BLOCK]);
     if (records)
         s->last_end = s->at + BLOCK - (size_t)__builtin_clzll(records);
     s->separated = separators >> (BLOCK - 1);
@@ -243,7 +245,7 @@ static int cell_too_long(size_t field, size_t max, uint64_t line, al_err *err)
                     "field %zu is longer than %zu bytes", field, max);
     else
         al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxCellBytes",
-                    "a quoted field is longer than %zu bytes", max);
+                    "a field is longer than %zu bytes", max);
     if (err)
         err->line = line;
     return al_err_reason(err, AL_ELIMIT, "maxCellBytes");
@@ -270,8 +272,8 @@ static int row_too_long(uint64_t line, al_err *err)
 static int check_sizes(const al_csv_scan *s, const char *text, size_t max_cell, uint64_t line,
                        al_err *err)
 {
-    if (s->inside && !s->closing && s->at > s->opened && s->at - s->opened > 2 * max_cell + 2)
-        return cell_too_long(0, max_cell, line + count_lines(text, text + s->opened), err);
+    if (s->at > s->last_field && s->at - s->last_field > 2 * max_cell + 2)
+        return cell_too_long(0, max_cell, line + count_lines(text, text + s->last_field), err);
     if (s->at > s->last_end && s->at - s->last_end > AL_CSV_MAX_RECORD)
         return row_too_long(line + count_lines(text, text + s->last_end), err);
     return AL_OK;
@@ -471,6 +473,7 @@ static inline int record(al_csv_fields *f, al_cell *cells, size_t room, bool num
 {
     size_t n = 0, start = f->at, from = start;
 
+    f->start = start;
     if (start >= f->len)
         return 0;
     for (;;) {
@@ -512,6 +515,11 @@ static inline int record(al_csv_fields *f, al_cell *cells, size_t room, bool num
     }
 }
 
+uint64_t al_csv_line(al_csv_fields *f)
+{
+    return line_of(f, f->start);
+}
+
 int al_csv_record(al_csv_fields *f, al_cell *cells, size_t room, size_t *fields, al_err *err)
 {
     int rc;
@@ -522,10 +530,10 @@ int al_csv_record(al_csv_fields *f, al_cell *cells, size_t room, size_t *fields,
     return rc;
 }
 
-static void note_irregular(al_csv_fields *f, al_csv_irregular *i, size_t start)
+static void note_irregular(al_csv_fields *f, al_csv_irregular *i)
 {
     if (i->count < AL_CSV_LINES)
-        i->lines[i->count] = line_of(f, start);
+        i->lines[i->count] = al_csv_line(f);
     i->count++;
 }
 
@@ -535,7 +543,7 @@ int al_csv_rows(al_csv_fields *f, al_batch *b, al_err *err)
     b->segment_end = false;
     while (b->rows < b->room) {
         al_cell *row = b->cells + b->rows * b->columns;
-        size_t fields, start = f->at;
+        size_t fields;
         int rc = record(f, row, b->columns, true, &fields, err);
 
         if (rc <= 0)
@@ -545,7 +553,7 @@ int al_csv_rows(al_csv_fields *f, al_batch *b, al_err *err)
         for (size_t i = fields; i < b->columns; i++)
             row[i] = al_cell_null();
         if (fields != b->columns)
-            note_irregular(f, fields < b->columns ? &f->short_rows : &f->long_rows, start);
+            note_irregular(f, fields < b->columns ? &f->short_rows : &f->long_rows);
         b->rows++;
     }
     return AL_OK;

@@ -23,7 +23,7 @@ typedef struct al_csv_scan {
     uint64_t lines; /* line ends in it, those inside quotes too */
     /* private */
     uint64_t blanks, quoted_lines;
-    size_t words, at, opened, last_end;
+    size_t words, at, opened, last_end, last_field;
     bool inside, closing, separated, after_cr, after_any_cr, at_start;
 } al_csv_scan;
 
@@ -35,9 +35,9 @@ uint64_t *al_csv_scan_take(al_csv_scan *s);
 /* Goes on over text, the first len bytes of which are there (and 64 readable ones behind). A call
  * that follows sees the same bytes, and more. 1: the first record that ends at or behind `limit`
  * ends at s->end, where the next text begins; or, with `last`, the text ends there: the last record
- * needs no line end. 0: more text is needed. Else an error: a quote that is not closed within
- * twice max_cell bytes, or a row longer than AL_CSV_MAX_RECORD; its err->line counts from `line`,
- * the number of the text's first line. */
+ * needs no line end. 0: more text is needed. Else an error: a quote that is never closed, a field
+ * that goes on past twice max_cell bytes (it might be doubled quotes), or a row longer than
+ * AL_CSV_MAX_RECORD; its err->line counts from `line`, the number of the text's first line. */
 int al_csv_scan_text(al_csv_scan *s, const char *text, size_t len, bool last, size_t limit,
                      size_t max_cell, uint64_t line, al_err *err);
 
@@ -58,7 +58,7 @@ typedef struct al_csv_fields { /* reads the fields of a text that was scanned */
     uint64_t line;   /* number of the text's first line */
     al_csv_irregular short_rows, long_rows;
     /* private */
-    size_t at, word, counted;
+    size_t at, start, word, counted;
     uint64_t bits, counted_line;
     struct al_csv_scratch *scratch; /* fields without their doubled quotes */
 } al_csv_fields;
@@ -72,5 +72,7 @@ int al_csv_rows(al_csv_fields *f, al_batch *batch, al_err *err);
 /* The next record that is no blank line, its fields as TEXT or NULL, not yet as numbers: 1 with the
  * first `room` of them and how many there are, 0 at the end; else an error. */
 int al_csv_record(al_csv_fields *f, al_cell *cells, size_t room, size_t *fields, al_err *err);
+/* The line on which the record that was read last begins. */
+uint64_t al_csv_line(al_csv_fields *f);
 
 #endif

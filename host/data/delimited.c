@@ -242,7 +242,7 @@ static int begin_sheet(struct state *s, al_err *err)
         if (rc == 0)
             rc = invalid("empty", "there is nothing in it", err);
         else if (rc == 1 && n > most)
-            rc = too_many_columns(n, most, s->line + scan.lines - 1, err);
+            rc = too_many_columns(n, most, al_csv_line(&fields), err);
         else if (rc == 1)
             rc = AL_OK;
     }

@@ -154,7 +154,7 @@ static void numbers_read_back(void **state)
 static void long_texts(void **state)
 {
     const size_t len = 1 << 20;
-    char *s = malloc(len + 1);
+    char *s = calloc(1, len + 1);
     al_cell cell;
 
     (void)state;

@@ -180,7 +180,8 @@ local function ingest(self, file, shown, size, overrides, key, on_progress)
   local description
   description, err, code, fields = self.engine:ingest {
     input = file, output = self:file(id), name = path.basename(shown), overrides = overrides,
-    limits = limits(session.config), sample = SAMPLE_ROWS, on_progress = on_progress,
+    limits = limits(session.config), threads = session.config:get "analysis.data.threads",
+    sample = SAMPLE_ROWS, on_progress = on_progress,
     keep = function(described, commit)
       record.format, record.sha256, record.description = described.format, described.sha256, described
       return session:write(function()

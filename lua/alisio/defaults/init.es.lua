@@ -90,6 +90,8 @@ alisio.setup {
   --     maxRows = 5000000,
   --     -- Cuánto puede durar una consulta.
   --     queryTimeoutMs = 5000,
+  --     -- Procesadores que usa a la vez la lectura de un archivo; 0 los usa todos. El conjunto de datos es el mismo.
+  --     threads = 0,
   --     -- Se acepta y no tiene efecto: las tablas se ordenan y filtran hasta `analysis.data.maxRows`.
   --     maxInteractiveRows = 1000000,
   --   },

@@ -90,6 +90,8 @@ alisio.setup {
   --     maxRows = 5000000,
   --     -- How long one query may run.
   --     queryTimeoutMs = 5000,
+  --     -- Processors that reading a file uses at once; 0 uses all. The dataset is the same.
+  --     threads = 0,
   --     -- Accepted and without effect: tables sort and filter up to `analysis.data.maxRows`.
   --     maxInteractiveRows = 1000000,
   --   },

@@ -137,6 +137,9 @@ return {
   { key = "analysis.data.queryTimeoutMs", type = "integer", default = 5 * SECOND, min = 10, max = HOUR, project = "lower", help = {
     en = "How long one query may run.",
     es = "Cuánto puede durar una consulta." } },
+  { key = "analysis.data.threads", type = "integer", default = 0, min = 0, max = 64, help = {
+    en = "Processors that reading a file uses at once; 0 uses all. The dataset is the same.",
+    es = "Procesadores que usa a la vez la lectura de un archivo; 0 los usa todos. El conjunto de datos es el mismo." } },
   { key = "analysis.data.maxInteractiveRows", type = "integer", default = 1000000, min = 1, max = 1000000000, notice = "no_effect", help = {
     en = "Accepted and without effect: tables sort and filter up to `analysis.data.maxRows`.",
     es = "Se acepta y no tiene efecto: las tablas se ordenan y filtran hasta `analysis.data.maxRows`." } },

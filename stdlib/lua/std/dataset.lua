@@ -209,7 +209,7 @@ end
 
 --- Reads a file into a dataset: one SQLite file that appears at `output` when it is whole.
 ---@async
----@param request { input: string|table, output: string, name: string, overrides: table?, limits: table?, sample: integer?, on_progress: fun(progress: table)?, keep: (fun(description: table, commit: fun()): boolean?)? }
+---@param request { input: string|table, output: string, name: string, overrides: table?, limits: table?, threads: integer?, sample: integer?, on_progress: fun(progress: table)?, keep: (fun(description: table, commit: fun()): boolean?)? }
 ---   input: a path or an open file of std.fs; name: what the file is called, a hint of its format;
 ---   overrides: format, delimiter, header, encoding, skip; limits: maxRows, maxColumns, maxCellBytes,
 ---   maxFileBytes; progress: bytes, total, rows; keep: is called when the file is
@@ -219,7 +219,9 @@ end
 ---@return string? id      ingest_invalid, ingest_limit, dataset_unsupported, engine_failed, …
 ---@return table? fields
 function Engine:ingest(request)
-  local message = { op = "ingest", name = request.name, limits = request.limits, sample = request.sample }
+  local message = {
+    op = "ingest", name = request.name, limits = request.limits, threads = request.threads, sample = request.sample,
+  }
   for key, value in pairs(request.overrides or {}) do
     message[key] = value
   end
