@@ -1,5 +1,4 @@
 /* The reader of CSV and TSV: window, dialect, header, then segments of rows. */
-#include "base/json.h"
 #include "data/csv.h"
 #include "data/dialect.h"
 #include "data/encoding.h"
@@ -379,45 +378,20 @@ static int read_rows(struct state *s, al_err *err)
     return ended;
 }
 
-static void begin_note(al_json_out *o, al_buf *notes, const char *id, uint64_t count)
+static void note_irregular(al_ingest *in, const char *id, const al_csv_irregular *i)
 {
-    if (notes->len)
-        al_buf_char(notes, ',');
-    al_json_out_init(o, notes);
-    al_json_begin_object(o);
-    al_json_key(o, "id");
-    al_json_cstring(o, id);
-    al_json_key(o, "count");
-    al_json_int(o, (int64_t)count);
-}
-
-static void note_irregular(al_buf *notes, const char *id, const al_csv_irregular *i)
-{
-    al_json_out o;
-
-    if (i->count == 0)
-        return;
-    begin_note(&o, notes, id, i->count);
-    al_json_key(&o, "lines");
-    al_json_begin_array(&o);
-    for (size_t k = 0; k < i->count && k < AL_CSV_LINES; k++)
-        al_json_int(&o, (int64_t)i->lines[k]);
-    al_json_end_array(&o);
-    al_json_end_object(&o);
+    al_ingest_note(in, id, i->count, i->lines,
+                   i->count < AL_CSV_LINES ? (size_t)i->count : AL_CSV_LINES);
 }
 
 static void note_all(struct state *s)
 {
     al_ingest *in = s->in;
-    al_json_out o;
 
     in->meta.irregular_rows = s->short_rows.count + s->long_rows.count;
-    note_irregular(&in->notes, "short_rows", &s->short_rows);
-    note_irregular(&in->notes, "long_rows", &s->long_rows);
-    if (s->window.replaced) {
-        begin_note(&o, &in->notes, "replaced_characters", s->window.replaced);
-        al_json_end_object(&o);
-    }
+    note_irregular(in, "short_rows", &s->short_rows);
+    note_irregular(in, "long_rows", &s->long_rows);
+    al_ingest_note(in, "replaced_characters", s->window.replaced, NULL, 0);
 }
 
 static int read_as(al_ingest *in, const char *encoding, al_err *err)
@@ -450,16 +424,5 @@ static int read_as(al_ingest *in, const char *encoding, al_err *err)
 
 int al_read_delimited(al_ingest *in, al_err *err)
 {
-    const char *wanted = in->options->encoding;
-    al_err first = { 0 };
-    int rc = read_as(in, wanted, &first);
-
-    /* It looked like UTF-8 up to here: all that was made of it is made again. */
-    if (rc == AL_EDATA && !wanted && first.reason && strcmp(first.reason, "utf8") == 0) {
-        rc = al_source_file_rewind(in->source, err);
-        return rc == AL_OK ? read_as(in, "windows-1252", err) : rc;
-    }
-    if (rc != AL_OK && err)
-        *err = first;
-    return rc;
+    return al_ingest_text(in, read_as, err);
 }

@@ -130,24 +130,20 @@ static const struct package {
 
 struct kind {
     const char *extension;
-    al_format format; /* without a reader: known, not read */
-    const char *detail;
+    al_format format;
     bool zipped;
 };
 
 static const struct kind kinds[] = {
-    { "csv", { "csv", true, al_read_delimited }, NULL, false },
-    { "tsv", { "tsv", true, al_read_delimited }, NULL, false },
-    { "tab", { "tsv", true, al_read_delimited }, NULL, false },
-    { "json", { "json", true, NULL }, "JSON is not read yet: convert it to CSV", false },
-    { "jsonl", { "jsonl", true, NULL }, "JSON Lines are not read yet: convert them to CSV", false },
-    { "ndjson",
-      { "jsonl", true, NULL },
-      "JSON Lines are not read yet: convert them to CSV",
-      false },
-    { "xlsx", { "xlsx", true, al_read_xlsx }, NULL, true },
-    { "xlsm", { "xlsx", true, al_read_xlsx }, NULL, true },
-    { "ods", { "ods", true, al_read_ods }, NULL, true },
+    { "csv", { "csv", true, al_read_delimited }, false },
+    { "tsv", { "tsv", true, al_read_delimited }, false },
+    { "tab", { "tsv", true, al_read_delimited }, false },
+    { "json", { "json", true, al_read_json }, false },
+    { "jsonl", { "jsonl", true, al_read_json }, false },
+    { "ndjson", { "jsonl", true, al_read_json }, false },
+    { "xlsx", { "xlsx", true, al_read_xlsx }, true },
+    { "xlsm", { "xlsx", true, al_read_xlsx }, true },
+    { "ods", { "ods", true, al_read_ods }, true },
 };
 
 static int unsupported(const char *detail, al_err *err)
@@ -170,10 +166,10 @@ static const struct kind *kind_of_name(const char *file_name)
     return find_kind(*extension == '.' ? extension + 1 : extension);
 }
 
-static int take(const struct kind *k, al_format *out, al_err *err)
+static int take(const struct kind *k, al_format *out)
 {
     *out = k->format;
-    return k->format.read ? AL_OK : unsupported(k->detail, err);
+    return AL_OK;
 }
 
 static int peek(al_source_file *source, struct head *h, al_err *err)
@@ -352,14 +348,14 @@ static int decide_plain(const struct head *h, const char *file_name, const char 
         if (k->zipped)
             return al_err_setf(err, AL_EDATA, "ingest_invalid", "input", "it is no .%s file",
                                k->format.name);
-        return take(k, out, err);
+        return take(k, out);
     }
     detail = other_text(h);
     if (detail)
         return unsupported(detail, err);
     k = kind_of_text(h, kind_of_name(file_name));
     if (k)
-        return take(k, out, err);
+        return take(k, out);
     *out = (al_format){ "csv", false, al_read_delimited };
     return AL_OK;
 }
@@ -475,9 +471,9 @@ static int decide_zip(al_source_file *source, const char *wanted, al_format *out
         if (has_prefix(z, packages[i].prefix))
             return unsupported(packages[i].detail, err);
     if (has_prefix(z, "xl/"))
-        return take(find_kind("xlsx"), out, err);
+        return take(find_kind("xlsx"), out);
     if (strncmp(type, sheet, sizeof sheet - 1) == 0)
-        return take(find_kind("ods"), out, err);
+        return take(find_kind("ods"), out);
     if (type[0])
         return al_err_setf(err, AL_ENOTSUP, "dataset_unsupported", "input",
                            "a file of the type %.80s: save the table as CSV", type);

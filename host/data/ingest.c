@@ -39,6 +39,47 @@ int al_ingest_step(al_ingest *in, al_err *err)
                             err);
 }
 
+int al_ingest_text(al_ingest *in, int (*read)(al_ingest *in, const char *encoding, al_err *err),
+                   al_err *err)
+{
+    const char *wanted = in->options->encoding;
+    al_err first = { 0 };
+    int rc = read(in, wanted, &first);
+
+    /* It looked like UTF-8 up to here: all that was made of it is made again. */
+    if (rc == AL_EDATA && !wanted && first.reason && strcmp(first.reason, "utf8") == 0) {
+        rc = al_source_file_rewind(in->source, err);
+        return rc == AL_OK ? read(in, "windows-1252", err) : rc;
+    }
+    if (rc != AL_OK && err)
+        *err = first;
+    return rc;
+}
+
+void al_ingest_note(al_ingest *in, const char *id, uint64_t count, const uint64_t *lines, size_t n)
+{
+    al_json_out o;
+
+    if (count == 0)
+        return;
+    if (in->notes.len)
+        al_buf_char(&in->notes, ',');
+    al_json_out_init(&o, &in->notes);
+    al_json_begin_object(&o);
+    al_json_key(&o, "id");
+    al_json_cstring(&o, id);
+    al_json_key(&o, "count");
+    al_json_int(&o, (int64_t)count);
+    if (lines) {
+        al_json_key(&o, "lines");
+        al_json_begin_array(&o);
+        for (size_t i = 0; i < n; i++)
+            al_json_int(&o, (int64_t)lines[i]);
+        al_json_end_array(&o);
+    }
+    al_json_end_object(&o);
+}
+
 /* Pages are read back for the description, and written at their places. */
 static int check_output(int fd, al_err *err)
 {

@@ -37,11 +37,18 @@ typedef struct al_ingest { /* what a reader works with */
 /* Reads in->source into in->dataset and fills in->meta. */
 typedef int al_reader(al_ingest *in, al_err *err);
 al_reader al_read_delimited, al_read_xlsx, al_read_ods;
+al_reader al_read_json; /* meta.format says whether one object a line or any of its shapes */
 
 /* Opens in->dataset, an empty one, whatever was there. */
 int al_ingest_begin(al_ingest *in, al_err *err);
 /* Between batches: cancel, progress. */
 int al_ingest_step(al_ingest *in, al_err *err);
+/* Reads text with the encoding asked for; else as what it seems to be, and as windows-1252 once a
+ * byte comes that is no UTF-8. encoding: NULL or a name, as in data/encoding.h. */
+int al_ingest_text(al_ingest *in, int (*read)(al_ingest *in, const char *encoding, al_err *err),
+                   al_err *err);
+/* Adds a note, unless count is 0; lines: n line numbers, or NULL. */
+void al_ingest_note(al_ingest *in, const char *id, uint64_t count, const uint64_t *lines, size_t n);
 
 /* The defaults of the limits; nothing is overridden. */
 void al_ingest_defaults(al_ingest_options *o);

@@ -147,6 +147,8 @@ static int explain(al_jsonrows *r, const char *at, al_err *err)
         al_err_reason(err, AL_ELIMIT, "depth");
         rc = place(r, at + j.err.offset, AL_ELIMIT, err);
     } else if (t == AL_JSON_ERROR) {
+        if (r->shape == AL_JSON_LINES && strncmp(j.err.detail, "the text ends", 13) == 0)
+            memcpy(j.err.detail, "the line", 8); /* for the tokenizer it is all there is */
         rc = invalid(r, at + j.err.offset, j.err.reason, j.err.detail, err);
     } else {
         assert(first != AL_JSON_OBJECT);
@@ -741,18 +743,17 @@ static int row(al_jsonrows *r, al_err *err)
 
 int al_jsonrows_next(al_jsonrows *r, size_t most, al_batch *batch, al_err *err)
 {
-    size_t room = r->nkeys > BATCH_CELLS / BATCH_ROWS ? BATCH_CELLS / r->nkeys : BATCH_ROWS;
-    int rc = widen(r) == AL_OK ? 1 : no_memory(err);
+    int rc = widen(r) == AL_OK ? TAKEN : no_memory(err);
 
-    room = room == 0 ? 1 : room < most ? room : most;
     r->rows = 0;
-    while (rc > 0 && rc != NEW_KEY && r->rows < room) {
+    most = most < BATCH_ROWS ? most : BATCH_ROWS;
+    while (rc == TAKEN && r->rows < most && (r->rows + 1) * r->nkeys <= r->cell_room) {
         if (r->state != AT_VALUE)
             rc = r->shape == AL_JSON_LIST ? next_in_list(r, err) : next_on_line(r, err);
         if (rc > 0)
             rc = row(r, err);
     }
-    *batch = (al_batch){ .cells = r->cells, .columns = r->nkeys, .rows = r->rows, .room = room };
+    *batch = (al_batch){ .cells = r->cells, .columns = r->nkeys, .rows = r->rows };
     return rc < 0 ? rc : AL_OK;
 }
 

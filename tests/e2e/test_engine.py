@@ -202,7 +202,6 @@ class Files(EngineCase):
         for data, word in ((b"7z\xbc\xaf\x27\x1c", "7z"), (b"PAR1\x15\0", "Parquet"), (b"%PDF-1.4\n", "PDF")):
             error = self.refused("dataset_unsupported", self.ingest, data)
             self.assertIn(word, error["message"])
-        self.refused("dataset_unsupported", self.ingest, b"[]", "x.json")
         self.refused("ingest_invalid", self.ingest, os.urandom(5000))
 
     def test_wide_tables(self):

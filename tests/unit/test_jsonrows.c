@@ -99,6 +99,7 @@ static void lines(void **state)
        "a=i1 b='x' / a=i2 b='y'");
     is(AL_JSON_LINES, " { \"a\"\t:\r1 , \"b\" : null } \n{}", "a=i1 b=~ / a=~ b=~");
     fails(AL_JSON_LINES, "{\"a\":1}\n{\"a\":\n2}", "ingest_invalid", "truncated", 2, 6);
+    assert_string_equal(err.detail, "the line ends where a value should follow");
     fails(AL_JSON_LINES, "{\"a\":1}\n{\"a\":[1,\n2]}", "ingest_invalid", "truncated", 2, 9);
     fails(AL_JSON_LINES, "{\"a\":1}\n[2]\n{\"a\":3}", "ingest_invalid", "shape", 2, 1);
     fails(AL_JSON_LINES, "{\"a\":1} {\"a\":2}", "ingest_invalid", "shape", 1, 9);

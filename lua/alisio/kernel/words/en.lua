@@ -103,6 +103,10 @@ return {
     one = { "1 row had too many fields (line {lines:list}); the rest was dropped.", "1 row had too many fields; the rest was dropped." },
     other = { "{count} rows had too many fields (lines {lines:list}); the rest was dropped.", "{count} rows had too many fields; the rest was dropped." },
   },
+  ["note.repeated_keys"] = {
+    one = { "1 object had a key twice (line {lines:list}); the last value counts.", "1 object had a key twice; the last value counts." },
+    other = { "{count} objects had a key twice (lines {lines:list}); the last value counts.", "{count} objects had a key twice; the last value counts." },
+  },
   ["note.replaced_characters"] = {
     one = "1 character was not valid in the file's encoding; it stands as \u{FFFD}.",
     other = "{count} characters were not valid in the file's encoding; they stand as \u{FFFD}.",

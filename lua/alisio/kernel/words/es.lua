@@ -103,6 +103,10 @@ return {
     one = { "1 fila tenía más campos (línea {lines:list}); el resto se descartó.", "1 fila tenía más campos; el resto se descartó." },
     other = { "{count} filas tenían más campos (líneas {lines:list}); el resto se descartó.", "{count} filas tenían más campos; el resto se descartó." },
   },
+  ["note.repeated_keys"] = {
+    one = { "1 objeto tenía una clave repetida (línea {lines:list}); vale el último valor.", "1 objeto tenía una clave repetida; vale el último valor." },
+    other = { "{count} objetos tenían una clave repetida (líneas {lines:list}); vale el último valor.", "{count} objetos tenían una clave repetida; vale el último valor." },
+  },
   ["note.replaced_characters"] = {
     one = "1 carácter no era válido en la codificación del archivo; figura como \u{FFFD}.",
     other = "{count} caracteres no eran válidos en la codificación del archivo; figuran como \u{FFFD}.",

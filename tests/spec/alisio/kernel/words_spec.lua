@@ -100,6 +100,8 @@ describe("words", function()
     assert.equal("1 row had too few fields (line 7); it was padded.", words.note("en", { id = "short_rows", count = 1, lines = { 7 } }))
     assert.equal("3 filas tenían menos campos (líneas 7, 12, 90); se completaron.",
       words.note("es", { id = "short_rows", count = 3, lines = { 7, 12, 90 } }))
+    assert.equal("1 object had a key twice (line 2); the last value counts.",
+      words.note("en", { id = "repeated_keys", count = 1, lines = { 2 } }))
     assert.equal("said already", words.note("es", "said already"))
     assert.equal("12 rows had too few fields (lines 7, 9, …); they were padded.",
       words.note("en", { id = "short_rows", count = 12, lines = { 7, 9 } }))
