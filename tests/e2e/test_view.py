@@ -74,6 +74,38 @@ class View(Tables):
             screen = [line for line in t.screen() if line]
             self.assertEqual(screen, ["first screen"])
 
+    def test_sorts_and_filters(self):
+        self.sales()
+        with self.terminal("data", "view", "sales.csv") as t:
+            t.wait_for("row 1 of 1,000")
+            t.keys("g", "t", "o", "t", "a", "l", "Enter")
+            t.wait_for("total  real  9.25")
+            t.keys("s")
+            t.wait_for("total ↑")
+            self.line(t.wait_for("total  real  0.0"), "› 1,000")
+            t.keys("s")
+            t.wait_for("total ↓")
+            self.line(t.wait_for("total  real  249.75"), "›    27")
+            t.keys("Left", "f")
+            t.wait_for("region =Norte")
+            t.keys("Enter")
+            screen = t.wait_for("333 rows kept")
+            self.line(screen, " region is Norte ")
+            self.line(t.wait_for("row 1 of 333"), "›    27")
+            t.keys("Right", "f", "C-u", "<", "1", "0", "0", "Enter")
+            screen = t.wait_for("region is Norte   total < 100")
+            self.line(screen, "132 rows kept")
+            t.keys("/", "2", "0", "2", "4", "-", "0", "7", "Enter")
+            t.wait_for("day  date  2024-07-15")
+            t.keys("F")
+            t.wait_for("row 1 of 1,000")
+            t.keys("s")
+            t.until(lambda: not any("↓" in line for line in t.screen()), "the order of the file")
+            t.keys("Right", "f", "C-u", "z", "Enter")
+            t.wait_for("The filters leave nothing")
+            t.keys("q")
+            self.assertEqual(t.status(), 0)
+
     def test_finds_texts(self):
         self.sales()
         with self.terminal("data", "view", "sales.csv") as t:

@@ -1,22 +1,13 @@
 local data_text = require "alisio.data.text"
 local json = require "std.json"
+local description = require "spec.description"
 
 local function column(fields)
-  local c = {
-    name = "a", label = "a", type = "text", nulls = 0, distinct = 2, distinctExact = true, min = json.null,
-    max = json.null, mean = json.null, textFallbacks = 0, top = {},
-  }
-  for key, value in pairs(fields) do
-    c[key] = value
-  end
-  return c
+  return description.column(fields.name or "a", fields.type or "text", fields)
 end
 
 local function described(columns, sample)
-  return {
-    id = "ds_1", file = "f.csv", format = "csv", encoding = "utf-8", delimiter = ",", notes = {},
-    sheets = { { name = "data", table = "data", rows = 3, columns = columns, sample = sample or {} } },
-  }
+  return description.dataset(columns, { id = "ds_1" }, { sample = sample })
 end
 
 describe("alisio.data.text", function()

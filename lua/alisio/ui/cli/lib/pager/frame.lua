@@ -283,10 +283,6 @@ local function grid(p)
   lines[#lines + 1] = rule(p)
   lines[#lines + 1] = status(p)
   local shown = p.input and p.input.keys or { "move", "cell", "find", "sort", "filter", "go", "help", "quit" }
-  if not p.input and not p.source.view then
-    table.remove(shown, 5)
-    table.remove(shown, 4)
-  end
   if not p.input and #p.views > 1 then
     table.insert(shown, 2, "tab")
   end

@@ -32,22 +32,51 @@ end
 ---@return string? id
 ---@return table? fields
 function Source:rows(sheet, want)
-  local names = {}
-  for i, name in ipairs(want.columns) do
-    names[i] = sql.name(name)
+  return self.data:rows(self.id, {
+    sheet = sheet.table, first = want.first, count = want.count, columns = want.columns, view = want.view,
+    cellBytes = want.cellBytes,
+  })
+end
+
+--- A filter of the view as the engine takes it.
+---@param column string
+---@param filter { op: string, value: any }
+---@return table condition
+function M.condition(column, filter)
+  local value = filter.value
+  local how = {
+    equals = { eq = value }, empty = { null = true }, filled = { null = false }, contains = { contains = value },
+    least = { range = { ge = value } }, most = { range = { le = value } },
+    above = { range = { gt = value } }, below = { range = { lt = value } },
+  }
+  local condition = how[filter.op]
+  condition.column = column
+  return condition
+end
+
+--- Sorts and filters a sheet.
+---@async
+---@param sheet table
+---@param sort { column: integer, descending: boolean }?
+---@param filters table<integer, table>  by column
+---@param on_progress fun(done: integer, total: integer)
+---@return table? view  to be released
+---@return string? err
+---@return string? id
+---@return table? fields
+function Source:view(sheet, sort, filters, on_progress)
+  local conditions = {}
+  for c, filter in pairs(filters) do
+    conditions[#conditions + 1] = M.condition(sheet.columns[c].name, filter)
   end
-  local answer, err, id, fields = self.data:query(self.id, ("SELECT rowid, %s FROM %s WHERE rowid BETWEEN %d AND %d"):format(
-    table.concat(names, ", "), sql.name(sheet.table), want.first, want.first + want.count - 1),
-    { maxRows = want.count, cellBytes = want.cellBytes })
-  if not answer then
-    return nil, err, id, fields
-  end
-  local numbers = {}
-  for i, row in ipairs(answer.rows) do
-    numbers[i] = row[1]
-    table.move(row, 2, #want.columns + 2, 1)
-  end
-  return { rows = answer.rows, numbers = numbers }
+  return self.data:view(self.id, {
+    sheet = sheet.table,
+    sort = sort and { { column = sheet.columns[sort.column].name, descending = sort.descending } },
+    filter = #conditions > 0 and conditions or nil,
+    on_progress = function(step)
+      on_progress(step.bytes, step.total)
+    end,
+  })
 end
 
 --- One cell, whole.

@@ -1,27 +1,18 @@
 local inspect = require "alisio.ui.cli.lib.inspect"
 local json = require "std.json"
+local description = require "spec.description"
 local text = require "std.text"
 
 local function column(fields)
-  local c = {
-    name = "a", label = "a", type = "text", nulls = 0, distinct = 2, distinctExact = true, min = json.null,
-    max = json.null, mean = json.null, textFallbacks = 0, top = {},
-  }
-  for key, value in pairs(fields) do
-    c[key] = value
-  end
-  return c
+  return description.column(fields.name, fields.type or "text", fields)
 end
 
 local function described(columns, fields)
-  local d = {
-    id = "ds_01m8ptjfbp2exdyyxbmf4d2kac", file = "f.csv", format = "csv", encoding = "utf-8", delimiter = "\t", bytes = 1024,
-    notes = {}, sheets = { { name = "data", table = "data", rows = 1000, columns = columns, sample = {} } },
-  }
+  local all = { delimiter = "\t" }
   for key, value in pairs(fields or {}) do
-    d[key] = value
+    all[key] = value
   end
-  return d
+  return description.dataset(columns, all, { rows = 1000 })
 end
 
 local function lines(d, fields)

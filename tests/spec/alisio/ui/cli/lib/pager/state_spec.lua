@@ -1,19 +1,10 @@
-local pager = require "alisio.ui.cli.lib.pager"
+local state = require "alisio.ui.cli.lib.pager.state"
 local source = require "alisio.ui.cli.lib.pager.source"
 local task = require "std.task"
 local text = require "std.text"
-local json = require "std.json"
+local description = require "spec.description"
 
-local function column(name, type, fields)
-  local c = {
-    name = name, label = name, type = type, nulls = 0, distinct = 3, distinctExact = true, min = json.null, max = json.null,
-    mean = json.null, textFallbacks = 0, top = {},
-  }
-  for key, value in pairs(fields or {}) do
-    c[key] = value
-  end
-  return c
-end
+local column = description.column
 
 --- A source of made-up rows that remembers what it was asked; it answers from a list.
 local function fake(rows)
@@ -68,7 +59,7 @@ local function fake(rows)
   return s
 end
 
-describe("alisio.ui.cli.lib.pager", function()
+describe("alisio.ui.cli.lib.pager.state", function()
   local p, s, tasks, clock
 
   local function start(options)
@@ -85,7 +76,7 @@ describe("alisio.ui.cli.lib.pager", function()
         column("total", "integer", { min = "10", max = "1000" }), column("region", "text"), column("note", "text", { label = "Note" }),
       } }
     end
-    p = pager.new {
+    p = state.new {
       source = s, described = { file = "f\27.csv", sheets = sheets }, locale = options.locale or "en", color = options.color or false,
       utf8 = options.utf8 ~= false, ring = function() end, now = function() return clock end,
       spawn = function(fn)
@@ -248,19 +239,6 @@ describe("alisio.ui.cli.lib.pager", function()
     assert.same({ [2] = { op = "empty" } }, s.views[5].filters)
     press("f", "Escape")
     assert.equal(5, #s.views)
-  end)
-
-  it("reads filters as what is stored", function()
-    assert.is_nil(pager.filter("", true))
-    assert.same({ op = "equals", value = 7 }, pager.filter("=7", false))
-    assert.same({ op = "equals", value = "007" }, pager.filter("=007", false))
-    assert.same({ op = "equals", value = 7 }, pager.filter("=007", true))
-    assert.same({ op = "equals", value = "0x7" }, pager.filter("=0x7", true))
-    assert.same({ op = "equals", value = "nan" }, pager.filter("=nan", true))
-    assert.same({ op = "above", value = -1.5 }, pager.filter("> -1.5", true))
-    assert.same({ op = "most", value = "2024-01" }, pager.filter("<=2024-01", false))
-    assert.same({ op = "filled" }, pager.filter("!=", false))
-    assert.same({ op = "contains", value = "!x" }, pager.filter("!x", false))
   end)
 
   it("says that the filters leave nothing", function()
