@@ -105,6 +105,18 @@ local function retire(self)
   end
 end
 
+local function fetch(self, view, rows, block, group)
+  local got, message, id, fields = self.fetch {
+    first = block * ROWS + 1, count = math.min(ROWS, rows - block * ROWS), view = view, cellBytes = CELL_BYTES,
+    columns = table.move(self.names, group * COLUMNS + 1, (group + 1) * COLUMNS, 1, {}),
+  }
+  if got then
+    self.clock = self.clock + 1
+    got.seen = self.clock
+  end
+  return got, message, id, fields
+end
+
 --- Fetches what is looked at, until its task is cancelled.
 ---@async
 function Pages:run()
@@ -112,19 +124,13 @@ function Pages:run()
     local block, group = missing(self)
     while block do
       local blocks = self.blocks
-      local names = table.move(self.names, group * COLUMNS + 1, (group + 1) * COLUMNS, 1, {})
-      local got, message, id, fields = self.fetch {
-        first = block * ROWS + 1, count = math.min(ROWS, self.rows - block * ROWS), columns = names, view = self.view,
-        cellBytes = CELL_BYTES,
-      }
+      local got, message, id, fields = fetch(self, self.view, self.rows, block, group)
       if blocks == self.blocks and not got then -- else a view came in between
         self.failure = { message, id, fields }
         self.changed()
         break
       elseif blocks == self.blocks then
         self.failure = nil
-        self.clock = self.clock + 1
-        got.seen = self.clock
         blocks[key_of(block, group)] = got
         evict(self)
         self.changed()
@@ -136,16 +142,30 @@ function Pages:run()
   end
 end
 
---- Shows the rows of a view from now on, or those of the sheet. The view is released when the next
---- takes its place.
+--- Fetches the first rows of a view in the columns that are in sight, and only then shows its rows, or
+--- those of the sheet. A view is released when the next takes its place.
+---@async
 ---@param view table?
+---@return boolean? ok
+---@return string? err
+---@return string? id
+---@return table? fields
 function Pages:show(view)
+  local rows, blocks = view and view.rows or self.sheet_rows, {}
+  for group = self.sight and self.sight[3] or 0, rows > 0 and self.sight and self.sight[4] or -1 do
+    local got, err, id, fields = fetch(self, view, rows, 0, group)
+    if not got then
+      return nil, err, id, fields
+    end
+    blocks[key_of(0, group)] = got
+  end
   if self.view then
     self.retired[#self.retired + 1] = self.view
   end
-  self.view, self.rows = view, view and view.rows or self.sheet_rows
-  self.blocks, self.sight, self.failure = {}, nil, nil
+  self.view, self.rows = view, rows
+  self.blocks, self.sight, self.failure = blocks, nil, nil
   self.bell:try_send(true)
+  return true
 end
 
 return M

@@ -117,25 +117,25 @@ end
 --- Shows the rows as they are, or a view that is made first: sorted, and only those that pass.
 local function arrange(p, sort, filters)
   local view = p.view
-  local function show(made)
-    view.sort, view.filters = sort, filters
-    view.row, view.top = 1, 1
-    view.pages:show(made)
-  end
-  if not sort and not next(filters) then
-    p:stop()
-    p.message = nil
-    show(nil)
-    return
-  end
   local about = sort and sort ~= view.sort and p:t("sorting", { column = view.columns[sort.column].label }) or p:t "filtering"
   work(p, about, function(progress)
-    local made, message, id, fields = p.source:view(view.sheet, sort, filters, progress)
-    if made then
-      show(made)
-    else
-      p:say("✗ " .. p:failure(message, id, fields), "failed")
+    local plain = not sort and not next(filters)
+    local made, ok, message, id, fields
+    if not plain then
+      made, message, id, fields = p.source:view(view.sheet, sort, filters, progress)
     end
+    if plain or made then
+      ok, message, id, fields = view.pages:show(made)
+    end
+    if ok then
+      view.sort, view.filters = sort, filters
+      view.row, view.top = 1, 1
+      return
+    end
+    if made then
+      made:release()
+    end
+    p:say("✗ " .. p:failure(message, id, fields), "failed")
   end)
 end
 

@@ -106,21 +106,36 @@ describe("alisio.ui.cli.lib.pager.pages", function()
     local p = make(100, 1)
     p:look(1, 10, 1, 1)
     settle(function() return (p:cell(1, 1)) end)
-    p:show(view("a", 7))
+    assert(p:show(view("a", 7)))
     assert.equal(7, p.rows)
-    assert.is_false(p:cell(1, 1))
+    assert.is_true((p:cell(7, 1))) -- there at once
     p:look(1, 7, 1, 1)
     settle(function() return (p:cell(7, 1)) end)
     assert.equal(7, asked[#asked].count)
     assert.is_table(asked[#asked].view)
     p:look(1, 7, 1, 1)
-    p:show(view("b", 0))
+    assert(p:show(view("b", 0)))
     task.sleep(1)
     assert.same({ "a" }, released)
-    p:show(nil)
+    assert(p:show(nil))
     task.sleep(1)
     assert.same({ "a", "b" }, released)
     assert.equal(100, p.rows)
+  end)
+
+  it("stay as they are when a view cannot be read", function()
+    local p = make(10, 1, function(want)
+      if want.view then
+        return nil, "gone", "engine_failed", {}
+      end
+      return { rows = { { 1 } }, numbers = { 1 } }
+    end)
+    p:look(1, 1, 1, 1)
+    settle(function() return (p:cell(1, 1)) end)
+    local ok, _, id = p:show { rows = 5, release = error }
+    assert.same({ nil, "engine_failed" }, { ok, id })
+    assert.equal(10, p.rows)
+    assert.is_true((p:cell(1, 1)))
   end)
 
   it("keep why a fetch failed and try again when asked", function()
