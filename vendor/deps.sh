@@ -14,6 +14,7 @@ have() {
     cmd) command -v "$2" ;;
     pc) command -v "${PKG_CONFIG:-pkg-config}" && "${PKG_CONFIG:-pkg-config}" --exists "$2" ;;
     header) echo "#include <$2>" | "${CC:-cc}" -E - ;;
+    python) python3 -c "import $2" || /usr/bin/python3 -c "import $2" ;;
     fuzzer) ls "$(clang -print-resource-dir)"/lib/*/libclang_rt.fuzzer*.a ;;
     esac >/dev/null 2>&1
 }
@@ -70,6 +71,9 @@ test_needs() {
     need cmd prlimit util-linux util-linux util-linux -
     need cmd sqlite3 sqlite3 sqlite sqlite sqlite
     need cmd zsh zsh zsh zsh zsh
+    # Writers of workbooks; where they are no package of the system, tests with them are skipped.
+    ! command -v apt-get >/dev/null || need python openpyxl python3-openpyxl - - -
+    ! command -v apt-get >/dev/null || need python xlsxwriter python3-xlsxwriter - - -
     need cmd fish fish fish fish fish
     need cmd node nodejs nodejs nodejs node
     need cmd npm npm npm npm node

@@ -161,17 +161,23 @@ static int take_number(struct reader *r, const al_xml_attr *a, al_err *err)
     return r->cell.kind == AL_CELL_TEXT ? keep(r, a->value, a->len, &r->cell, err) : AL_OK;
 }
 
-/* 2024-01-31T06:00:00.250000000: without the zeros. */
+/* 2024-01-31T06:00:00.25: a fraction of a second gets three digits, unless it has more that count,
+ * or goes when it is nothing. */
 static int take_date(struct reader *r, const al_xml_attr *a, al_err *err)
 {
     const char *point = memchr(a->value, '.', a->len);
-    size_t len = a->len;
+    size_t front = point ? (size_t)(point - a->value) : a->len, digits = a->len - front;
+    char text[64];
 
-    while (point && len > (size_t)(point - a->value) + 4 && a->value[len - 1] == '0')
-        len--;
-    if (point && len == (size_t)(point - a->value) + 4 && memcmp(point, ".000", 4) == 0)
-        len -= 4;
-    return keep(r, a->value, len, &r->cell, err);
+    if (!point || a->len + 3 > sizeof text || strspn(point + 1, "0123456789") != digits - 1)
+        return keep(r, a->value, a->len, &r->cell, err);
+    memcpy(text, a->value, a->len);
+    memset(text + a->len, '0', 3);
+    for (digits = a->len < front + 4 ? 4 : digits; digits > 4 && text[front + digits - 1] == '0';)
+        digits--;
+    if (memcmp(text + front, ".000", 4) == 0 && digits == 4)
+        digits = 0;
+    return keep(r, text, front + digits, &r->cell, err);
 }
 
 /* A duration, -P1DT2H30M15.5S: milliseconds. */
@@ -294,6 +300,19 @@ static int repeat(struct reader *r, uint64_t n, uint64_t cost, al_err *err)
     return AL_OK;
 }
 
+/* LibreOffice writes what the functions TRUE and FALSE give as numbers. */
+static void show_boolean(struct reader *r)
+{
+    static const char *const words[] = { "FALSE", "TRUE" };
+    const char *word;
+
+    if (r->cell.kind != AL_CELL_INTEGER || (r->cell.integer != 0 && r->cell.integer != 1))
+        return;
+    word = words[r->cell.integer];
+    if (al_xml_is(r->text.data, r->text.len, word, strlen(word)))
+        r->cell = al_cell_text(word, strlen(word));
+}
+
 static int end_cell(struct reader *r, al_err *err)
 {
     uint64_t cost, most = r->in->options->max_columns;
@@ -302,7 +321,9 @@ static int end_cell(struct reader *r, al_err *err)
     r->place = ROW;
     if (!r->valued && r->text.len)
         rc = keep(r, r->text.data, r->text.len, &r->cell, err);
-    else if (r->formula && !r->valued && r->paragraphs == 0)
+    else if (r->valued)
+        show_boolean(r);
+    else if (r->formula && r->paragraphs == 0)
         r->sheets.uncalculated++;
     if (rc == AL_OK && r->cell.kind != AL_CELL_NULL) {
         cost = sizeof r->cell + (r->cell.kind == AL_CELL_TEXT ? r->cell.len : 0);

@@ -69,26 +69,39 @@ static void a_small_table(void **state)
 static void kinds_of_cells(void **state)
 {
     (void)state;
-    sheet(ROW(T("v")) ROW(N("1.1000000000000001")) ROW(V("percentage", "value", "0.5"))
-              ROW(V("currency", "value", "12")) ROW(V("date", "date-value", "2024-01-31"))
-                  ROW(V("date", "date-value", "2024-01-31T06:00:00"))
-                      ROW(V("date", "date-value", "2024-01-31T06:00:00.250000000"))
-                          ROW(V("date", "date-value", "2024-01-31T06:00:00.000000000"))
-                              ROW(V("boolean", "boolean-value", "true"))
-                                  ROW(V("boolean", "boolean-value", "false")) ROW(
-                                      V("string", "string-value", " kept  as is"))
-                                      ROW(V("string", "string-value", "5")) ROW(CELL(
-                                          "office:value-type=\"string\" office:string-value=\"\" "
-                                          "calcext:value-type=\"error\"",
-                                          P("#N/A"))) ROW(CELL("", P("typeless")))
-                                          ROW(CELL("office:value-type=\"float\"", P("7")))
-                                              ROW(CELL("office:value-type=\"new\"", P("x")))
-                                                  ROW(N("many"))
-                                                      ROW(CELL("table:formula=\"of:=1\"", ""))
-                                                          ROW(N("12345678901234567890")));
+    sheet(
+        ROW(T("v")) ROW(N("1.1000000000000001")) ROW(V("percentage", "value", "0.5")) ROW(
+            V("currency", "value", "12")) ROW(V("date", "date-value", "2024-01-31"))
+            ROW(V("date", "date-value", "2024-01-31T06:00:00")) ROW(
+                V("date", "date-value", "2024-01-31T06:00:00.250000000"))
+                ROW(V("date", "date-value", "2024-01-31T06:00:00.000000000")) ROW(V(
+                    "date", "date-value", "2024-01-31T06:00:00.5")) ROW(V("date", "date-value",
+                                                                          "2024-01-31T06:00:00.0"))
+                    ROW(V("date", "date-value", "2024-01-31T06:00:00.1234560")) ROW(
+                        V("date", "date-value",
+                          "2024-01-31T06:00:00.5Z")) ROW(V("boolean", "boolean-value", "true"))
+                        ROW(V("boolean", "boolean-value", "false")) ROW(
+                            V("string", "string-value",
+                              " kept  as is")) ROW(V("string", "string-value", "5"))
+                            ROW(CELL("office:value-type=\"string\" office:string-value=\"\" "
+                                     "calcext:value-type=\"error\"",
+                                     P("#N/A")))
+                                ROW(CELL("office:value-type=\"float\" office:value=\"1\"",
+                                         P("TRUE")))
+                                    ROW(CELL("office:value-type=\"float\" office:value=\"0\"",
+                                             P("FALSE")))
+                                        ROW(CELL("office:value-type=\"float\" office:value=\"2\"",
+                                                 P("TRUE"))) ROW(CELL("", P("typeless")))
+                                            ROW(CELL("office:value-type=\"float\"", P("7")))
+                                                ROW(CELL("office:value-type=\"new\"", P("x")))
+                                                    ROW(N("many"))
+                                                        ROW(CELL("table:formula=\"of:=1\"", ""))
+                                                            ROW(N("12345678901234567890")));
     gives("s_sheet1",
           "v|1.1/0.5/12/'2024-01-31'/'2024-01-31T06:00:00'/'2024-01-31T06:00:00.250'/"
-          "'2024-01-31T06:00:00'/'TRUE'/'FALSE'/' kept  as is'/5/'#N/A'/'typeless'/7/'x'/"
+          "'2024-01-31T06:00:00'/'2024-01-31T06:00:00.500'/'2024-01-31T06:00:00'/"
+          "'2024-01-31T06:00:00.123456'/'2024-01-31T06:00:00.5Z'/'TRUE'/'FALSE'/' kept  as "
+          "is'/5/'#N/A'/'TRUE'/'FALSE'/2/'typeless'/7/'x'/"
           "'many'/'12345678901234567890'");
     assert_true(says("\"notes\":[{\"id\":\"formulas_without_values\",\"count\":1}]"));
 }
