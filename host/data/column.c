@@ -99,22 +99,23 @@ static inline uint64_t key_of(const char *text, size_t len)
 
 /* Compares beginnings. Where they are equal and one text goes on, that one is larger; how two that
  * both go on differ does not show. */
-static int compare_beginning(const al_cell *cell, const al_beginning *kept)
+static int compare_beginning(const char *text, uint32_t len, const al_beginning *kept)
 {
-    uint32_t a = cell->len < AL_COLUMN_SHOWN + 1 ? cell->len : AL_COLUMN_SHOWN + 1;
+    uint32_t a = len < AL_COLUMN_SHOWN + 1 ? len : AL_COLUMN_SHOWN + 1;
     uint32_t n = a < kept->len ? a : kept->len;
-    int order = memcmp(cell->text, kept->text, n < AL_COLUMN_SHOWN ? n : AL_COLUMN_SHOWN);
+    int order = memcmp(text, kept->text, n < AL_COLUMN_SHOWN ? n : AL_COLUMN_SHOWN);
 
     return order ? order : (a > kept->len) - (a < kept->len);
 }
 
-static void keep_beginning(al_beginning *kept, const al_cell *cell)
+static void keep_beginning(al_beginning *kept, const al_cell *cell, uint64_t key)
 {
     uint32_t n = cell->len < AL_COLUMN_SHOWN ? cell->len : AL_COLUMN_SHOWN;
 
     memcpy(kept->text, cell->text, n);
     kept->text[n] = '\0';
     kept->len = cell->len < AL_COLUMN_SHOWN + 1 ? cell->len : AL_COLUMN_SHOWN + 1;
+    kept->key = key;
 }
 
 static bool digits_without_letters(const char *text, size_t len)
@@ -245,17 +246,14 @@ static void look_at_text(void *part, const al_cell *text, uint32_t n)
     al_part *p = part;
     uint64_t key = key_of(text->text, text->len);
 
-    if (p->text_least.kind != AL_CELL_TEXT ||
-        (key <= p->least_key && al_cell_compare(text, &p->text_least) < 0)) {
-        p->text_least = *text;
-        p->least_key = key;
-    }
-    if (p->text_most.kind != AL_CELL_TEXT ||
-        (key >= p->most_key && al_cell_compare(text, &p->text_most) > 0)) {
-        p->text_most = *text;
-        p->most_key = key;
-    }
+    if (p->texts_seen == 0 ||
+        (key <= p->text_least.key && compare_beginning(text->text, text->len, &p->text_least) < 0))
+        keep_beginning(&p->text_least, text, key);
+    if (p->texts_seen == 0 ||
+        (key >= p->text_most.key && compare_beginning(text->text, text->len, &p->text_most) > 0))
+        keep_beginning(&p->text_most, text, key);
     p->fallback_texts += digits_without_letters(text->text, text->len) ? n : 0;
+    p->texts_seen += n;
 }
 
 int al_part_add(al_part *p, const al_cell *cells, size_t n, size_t stride, size_t hints)
@@ -304,10 +302,11 @@ static void take_texts(al_column *c, const al_part *p)
 {
     if (p->texts == 0)
         return;
-    if (c->texts == 0 || compare_beginning(&p->text_least, &c->text_least) < 0)
-        keep_beginning(&c->text_least, &p->text_least);
-    if (c->texts == 0 || compare_beginning(&p->text_most, &c->text_most) > 0)
-        keep_beginning(&c->text_most, &p->text_most);
+    if (c->texts == 0 ||
+        compare_beginning(p->text_least.text, p->text_least.len, &c->text_least) < 0)
+        c->text_least = p->text_least;
+    if (c->texts == 0 || compare_beginning(p->text_most.text, p->text_most.len, &c->text_most) > 0)
+        c->text_most = p->text_most;
     c->fallback_texts += p->fallback_texts;
     c->texts += p->texts;
 }

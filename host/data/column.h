@@ -20,6 +20,13 @@ typedef struct al_sum {
     bool scaled;
 } al_sum;
 
+/* The beginning of a text: the smallest or the largest of some. */
+typedef struct al_beginning {
+    char text[AL_COLUMN_SHOWN + 1];
+    uint32_t len; /* AL_COLUMN_SHOWN + 1: there is more */
+    uint64_t key; /* the first eight bytes, for a quick no */
+} al_beginning;
+
 /* The cells of one segment. */
 typedef struct al_part {
     uint64_t numbers, texts;
@@ -28,16 +35,10 @@ typedef struct al_part {
     al_cell least, most;              /* of the numbers, */
     double least_number, most_number; /* and as doubles, which hold them exactly */
     al_counts counts;
-    al_cell text_least, text_most; /* these three once the part was ended */
-    uint64_t least_key, most_key;  /* their first eight bytes, for a quick no */
-    uint64_t fallback_texts;       /* texts with a digit and no ASCII letter */
+    uint64_t texts_seen; /* of the texts, all of them once the part was ended: these three */
+    al_beginning text_least, text_most;
+    uint64_t fallback_texts; /* texts with a digit and no ASCII letter */
 } al_part;
-
-/* Beginnings of texts, for the smallest and the largest. */
-typedef struct al_beginning {
-    char text[AL_COLUMN_SHOWN + 1];
-    uint32_t len; /* AL_COLUMN_SHOWN + 1: there is more */
-} al_beginning;
 
 typedef struct al_column {
     char name[AL_IDENT_MAX + 1];

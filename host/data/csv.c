@@ -269,12 +269,14 @@ static int row_too_long(uint64_t line, al_err *err)
     return AL_ELIMIT;
 }
 
-static int check_sizes(const al_csv_scan *s, const char *text, size_t max_cell, uint64_t line,
-                       al_err *err)
+static int check_sizes(const al_csv_scan *s, const char *text, size_t len, size_t max_cell,
+                       uint64_t line, al_err *err)
 {
-    if (s->at > s->last_field && s->at - s->last_field > 2 * max_cell + 2)
+    size_t at = s->at < len ? s->at : len;
+
+    if (at > s->last_field && at - s->last_field > 2 * max_cell + 2)
         return cell_too_long(0, max_cell, line + count_lines(text, text + s->last_field), err);
-    if (s->at > s->last_end && s->at - s->last_end > AL_CSV_MAX_RECORD)
+    if (at > s->last_end && at - s->last_end > AL_CSV_MAX_RECORD)
         return row_too_long(line + count_lines(text, text + s->last_end), err);
     return AL_OK;
 }
@@ -335,7 +337,7 @@ int al_csv_scan_text(al_csv_scan *s, const char *text, size_t len, bool last, si
                 return 1;
             }
         }
-        rc = check_sizes(s, text, max_cell, line, err);
+        rc = check_sizes(s, text, len, max_cell, line, err);
     }
     if (rc != AL_OK)
         return rc;

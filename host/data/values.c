@@ -26,18 +26,21 @@
 #define REG_BITS    14
 #define REGISTERS   (1u << REG_BITS)
 #define HUGE_FROM   ((size_t)4 << 20) /* bytes of a table that get pages of their own */
-#define HASH_BITS   30                /* of a hash, in the tag */
+#define HASH_BITS   29                /* of a hash, in the tag */
 
-/* Kinds of slot. A real that is a whole number has the key of that integer. */
-enum { INTEGER, REAL, TEXT, WHOLE_REAL };
+/* Kinds of value. All but LONG_TEXT are in the key: a real that is a whole number as that integer,
+ * a text of up to SHORT bytes as they are, with their number in the last byte. Halves of kinds are
+ * equal where values may be. */
+enum { INTEGER = 0, WHOLE_REAL = 1, REAL = 2, SHORT_TEXT = 4, LONG_TEXT = 6 };
+#define SHORT 7
 
-/* In place of a text's length: a number of that kind. */
-#define NUMBER(kind) (UINT32_MAX - 3 + (kind))
+/* In place of a long text's length: a value of that kind. */
+#define IN_KEY(kind) (UINT32_MAX - 7 + (kind))
 
 struct al_listed {
-    uint64_t key;  /* the integer, the bits of the real, or the address of the text */
+    uint64_t key;  /* the value, or the address of the text */
     uint32_t hash; /* its upper half */
-    uint32_t len;  /* of the text, or NUMBER() */
+    uint32_t len;  /* of the text, or IN_KEY() */
 };
 
 struct al_counted {
@@ -47,7 +50,7 @@ struct al_counted {
 
 struct slot {
     uint64_t key;   /* as above, but the address of the kept text */
-    uint32_t tag;   /* the upper bits of the hash, and the kind in the lowest two */
+    uint32_t tag;   /* the upper bits of the hash, and the kind in the lowest three */
     uint32_t count; /* 0: free */
 };
 
@@ -131,14 +134,14 @@ static inline uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-static inline uint64_t hash_number(uint64_t key, unsigned kind)
+static inline uint64_t hash_key(uint64_t key, unsigned kind)
 {
-    return mix(key + (kind == REAL));
+    return mix(key + (kind >> 1));
 }
 
 static inline unsigned kind_of(const struct al_listed *it)
 {
-    return it->len >= NUMBER(0) ? it->len - NUMBER(0) : TEXT;
+    return it->len >= IN_KEY(0) ? it->len - IN_KEY(0) : LONG_TEXT;
 }
 
 static inline const char *text_of(const struct al_listed *it)
@@ -146,18 +149,45 @@ static inline const char *text_of(const struct al_listed *it)
     return (const char *)(uintptr_t)it->key;
 }
 
+static inline uint64_t short_key(const char *text, uint32_t len)
+{
+    unsigned char bytes[8] = { 0 };
+    uint64_t key;
+
+    if (len >= 4) {
+        memcpy(bytes + len - 4, text + len - 4, 4);
+        memcpy(bytes, text, 4);
+    } else {
+        for (uint32_t i = 0; i < len; i++)
+            bytes[i] = (unsigned char)text[i];
+    }
+    bytes[SHORT] = (unsigned char)len;
+    memcpy(&key, bytes, sizeof key);
+    return key;
+}
+
+/* The text in a key, which stays in it. */
+static inline al_cell short_text(const uint64_t *key)
+{
+    const char *bytes = (const char *)key;
+
+    return al_cell_text(bytes, (unsigned char)bytes[SHORT]);
+}
+
 static inline struct al_listed listed(const al_cell *cell)
 {
-    uint64_t key, hash;
+    uint64_t key = (uint64_t)cell->integer, hash;
     unsigned kind = INTEGER;
 
-    if (cell->kind == AL_CELL_TEXT) {
+    if (cell->kind == AL_CELL_TEXT && cell->len > SHORT) {
         hash = al_hash64_inline(cell->text, cell->len);
         return (struct al_listed){ (uint64_t)(uintptr_t)cell->text, (uint32_t)(hash >> 32),
                                    cell->len };
     }
-    key = (uint64_t)cell->integer;
-    if (cell->kind == AL_CELL_REAL) {
+    if (cell->kind == AL_CELL_TEXT) {
+        kind = SHORT_TEXT;
+        key = short_key(cell->text, cell->len);
+    } else if (cell->kind == AL_CELL_REAL) {
         bool whole = cell->real >= -0x1p63 && cell->real < 0x1p63 &&
                      cell->real == (double)(int64_t)cell->real;
 
@@ -167,15 +197,27 @@ static inline struct al_listed listed(const al_cell *cell)
         else
             memcpy(&key, &cell->real, sizeof key);
     }
-    hash = hash_number(key, kind);
-    return (struct al_listed){ key, (uint32_t)(hash >> 32), NUMBER(kind) };
+    hash = hash_key(key, kind);
+    return (struct al_listed){ key, (uint32_t)(hash >> 32), IN_KEY(kind) };
 }
 
 /* All bits of the hash. */
 static inline uint64_t full_hash(const struct al_listed *it)
 {
-    return it->len >= NUMBER(0) ? hash_number(it->key, kind_of(it))
+    return it->len >= IN_KEY(0) ? hash_key(it->key, kind_of(it))
                                 : al_hash64_inline(text_of(it), it->len);
+}
+
+/* False when the value is no text. */
+static inline bool listed_text(const struct al_listed *it, al_cell *text)
+{
+    if (it->len < IN_KEY(0))
+        *text = al_cell_text(text_of(it), it->len);
+    else if (it->len == IN_KEY(SHORT_TEXT))
+        *text = short_text(&it->key);
+    else
+        return false;
+    return true;
 }
 
 /* The values of a segment. */
@@ -223,10 +265,9 @@ static inline bool same_listed(const struct al_listed *a, const struct al_listed
 {
     if (a->hash != b->hash)
         return false;
-    if (b->len < NUMBER(0))
+    if (b->len < IN_KEY(0))
         return a->len == b->len && same_bytes(text_of(a), text_of(b), b->len);
-    return a->key == b->key && a->len >= NUMBER(0) &&
-           (a->len == NUMBER(REAL)) == (b->len == NUMBER(REAL));
+    return a->key == b->key && kind_of(a) >> 1 == kind_of(b) >> 1;
 }
 
 /* The slot of the value, or the free one where it belongs. */
@@ -367,22 +408,17 @@ int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride)
 void al_counts_texts(al_counts *c, bool all, al_counts_fn *fn, void *arg)
 {
     for (; c->told < c->listed; c->told++) {
-        const struct al_listed *it = &c->list[c->told];
+        al_cell text;
 
-        if (it->len < NUMBER(0)) {
-            const al_cell cell = al_cell_text(text_of(it), it->len);
-
-            fn(arg, &cell, 1);
-        }
+        if (listed_text(&c->list[c->told], &text))
+            fn(arg, &text, 1);
     }
     for (size_t i = 0; all && c->used && i < c->room; i++) {
         const struct al_counted *s = &c->table[i];
+        al_cell text;
 
-        if (s->count && s->it.len < NUMBER(0)) {
-            const al_cell cell = al_cell_text(text_of(&s->it), s->it.len);
-
-            fn(arg, &cell, s->count);
-        }
+        if (s->count && listed_text(&s->it, &text))
+            fn(arg, &text, s->count);
     }
 }
 
@@ -390,12 +426,12 @@ void al_counts_texts(al_counts *c, bool all, al_counts_fn *fn, void *arg)
 
 static inline uint32_t tag_of(const struct al_listed *it)
 {
-    return (it->hash & ~UINT32_C(3)) | kind_of(it);
+    return (it->hash & ~UINT32_C(7)) | kind_of(it);
 }
 
 static inline size_t place(uint32_t tag, size_t room)
 {
-    return (size_t)((uint64_t)(tag >> 2) * room >> HASH_BITS);
+    return (size_t)((uint64_t)(tag >> 3) * room >> HASH_BITS);
 }
 
 static al_cell kept_text(uint64_t key)
@@ -409,17 +445,14 @@ static al_cell kept_text(uint64_t key)
 
 static inline bool same(const struct slot *s, uint32_t tag, const struct al_listed *it)
 {
-    if (it->len < NUMBER(0)) {
-        al_cell kept;
+    al_cell kept;
 
-        if (s->tag != tag)
-            return false;
-        kept = kept_text(s->key);
-        return kept.len == it->len && same_bytes(kept.text, text_of(it), it->len);
-    }
-    if (s->key != it->key || (s->tag ^ tag) >> 2)
+    if ((s->tag ^ tag) >> 1) /* the kind's last bit does not matter */
         return false;
-    return (s->tag & 3) == (tag & 3) || ((s->tag & 3) != REAL && (tag & 3) != REAL);
+    if (it->len >= IN_KEY(0))
+        return s->key == it->key;
+    kept = kept_text(s->key);
+    return kept.len == it->len && same_bytes(kept.text, text_of(it), it->len);
 }
 
 /* The slot of the value, or the free one where it belongs. */
@@ -513,7 +546,7 @@ static int count(al_values *v, const struct al_listed *it, uint32_t times)
     if (v->registers)
         return AL_OK;
     *s = (struct slot){ .key = it->key, .tag = tag_of(it), .count = times };
-    if (it->len < NUMBER(0)) {
+    if (it->len < IN_KEY(0)) {
         s->key = keep_text(v, text_of(it), it->len);
         if (!s->key) {
             s->count = 0;
@@ -603,10 +636,11 @@ static al_cell value_of(const struct slot *s)
 {
     double real;
 
-    switch (s->tag & 3) {
-    case TEXT: return kept_text(s->key);
+    switch (s->tag & 7) {
     case INTEGER: return al_cell_integer((int64_t)s->key);
     case WHOLE_REAL: return al_cell_real((double)(int64_t)s->key);
+    case SHORT_TEXT: return short_text(&s->key);
+    case LONG_TEXT: return kept_text(s->key);
     default: memcpy(&real, &s->key, sizeof real); return al_cell_real(real);
     }
 }

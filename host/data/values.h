@@ -39,7 +39,8 @@ void al_counts_clear(al_counts *c, size_t columns);
  * they are until they are taken. AL_OK or AL_ENOMEM. */
 int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride);
 /* Calls fn for the texts and how often each stood there: those that were listed since the last
- * call, or, with `all`, those of the table as well. One text may come several times. */
+ * call, or, with `all`, those of the table as well. One text may come several times; it is the
+ * caller's for the time of the call. */
 typedef void al_counts_fn(void *arg, const al_cell *text, uint32_t n);
 void al_counts_texts(al_counts *c, bool all, al_counts_fn *fn, void *arg);
 
