@@ -145,7 +145,7 @@ static int open_idents(struct sheet *s)
 
 static int add_column(struct sheet *s, const al_cell *label)
 {
-    bool given = label->kind == AL_CELL_TEXT;
+    bool given = label->kind == AL_CELL_TEXT && label->len > 0;
     char name[AL_IDENT_MAX + 1];
     al_column *more = realloc(s->columns, (s->ncolumns + 1) * sizeof *more);
     int rc;

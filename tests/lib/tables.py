@@ -6,12 +6,16 @@ written in just that way. The rules are those of docs/datasets.md, written down 
 in other means than the program's (regular expressions, Python's doubles, unicodedata, SQLite).
 """
 import calendar
+import datetime
 import io
 import json
 import math
 import re
 import sqlite3
 import unicodedata
+import zipfile
+
+import workbook
 
 SAFE = 2**53 - 1
 SHOWN, LABEL = 200, 512  # bytes of a text in the statistics, of a label
@@ -97,7 +101,7 @@ def cut(text, most=SHOWN):
 
 # ---- tables by chance ----
 
-WORDS = ("cash express before noon señal acción Lefèvre Ångström mañana 東京 Ωμέγα привет 😀 👩‍👩‍👧 naïve straße I.V.A. "
+WORDS = ("_x0041_ cash express before noon señal acción Lefèvre Ångström mañana 東京 Ωμέγα привет 😀 👩‍👩‍👧 naïve straße I.V.A. "
          "NULL null N/A nan inf -Infinity true None #REF! =1+1 @x + - . , ; | \t \\ ' ` ~ () [] {} <b> &amp; %d $12").split(" ")
 BREAKS = ["\n", "\r\n", "\r", "\n\n", "\u2028", "\u0085", "\v"]
 STAYS_TEXT = ["007", "-07", "00", "-0", "+5", ".5", "5.", "1e", "1e400", "-1e999", "0x1F", "1,234", "1 234", "1\u00a0234", "12%", "(12)",
@@ -178,9 +182,17 @@ def random_table(chance, labels=HEADERS):
                    for k, kind in enumerate(kinds)] for i in range(rows)])
 
 
+class OneTable:
+    """What there is to read back: (table, labels, rows) of each sheet."""
+
+    @property
+    def sheets(self):
+        return [("data", self.labels, self.rows)]
+
+
 # ---- CSV ----
 
-class Csv:
+class Csv(OneTable):
     """A table as CSV, written in one of the many ways; `.data`, `.options` for the engine, `.rows` and
     `.labels` as they must come back, `.irregular` rows."""
 
@@ -236,35 +248,210 @@ class Csv:
         return text.encode(way if way == "utf-8-sig" else "utf-8"), "utf-8"
 
 
+# ---- JSON ----
+
+def json_cell(value):
+    """The cell of a JSON value that is no list and no object: a text stays what it is."""
+    if value is None or isinstance(value, bool) or isinstance(value, str) and not isinstance(value, Raw):
+        return None if value is None else text_of(value)
+    return cell_of(text_of(value))
+
+
+class Json(OneTable):
+    """A table as JSON objects: one a line, a list, or one after the other; with the same attributes as Csv."""
+
+    irregular, encoding = 0, "utf-8"
+
+    def __init__(self, chance, table):
+        self.chance, self.ascii = chance, chance.choice([True, False, None])
+        self.shape, self.options = chance.choice(["lines", "lines", "list", "list", "stream"]), {}
+        self.name = "data.jsonl" if self.shape == "lines" else "data.json"
+        self.loose = chance.random() < 0.5
+        labels = list(dict.fromkeys(table.labels))
+        order, skipped, objects = {}, chance.choice([0, 0, 0.2]), []
+        for number, row in enumerate(table.rows or [[1] * len(table.labels)]):
+            members = {label: self.member(value) for label, value in zip(labels, row)}
+            for label in labels:
+                if len(members) > 1 and chance.random() < skipped and (members[label][0] is None or self.shape == "list"):
+                    del members[label]
+            keys = list(members)
+            if skipped and number % 7 == 3:
+                chance.shuffle(keys)
+            order.update(dict.fromkeys(keys))
+            objects.append((members, self.spaced(self.braces("{}", [[self.string(k), ":", *members[k][1]] for k in keys]))))
+        self.labels = list(order)
+        self.rows = [[members.get(label, (None,))[0] for label in self.labels] for members, _ in objects]
+        self.text = self.joined([text for _, text in objects])
+        self.data = ("\ufeff" if chance.random() < 0.1 else "").encode() + self.text.encode()
+
+    def member(self, value):
+        """(the cell, its tokens); some values become lists and objects, whose cell is what was written."""
+        if self.chance.random() < 0.02:
+            value = self.chance.choice(["", [], {}, [value, None], {"k": value, "l": [1, [True, {"": "é/\n"}]]}, [[[]]]])
+        tokens = self.tokens(value)
+        if isinstance(value, (list, dict)):
+            return "".join(tokens), tokens
+        return json_cell(value), tokens
+
+    def tokens(self, value):
+        if isinstance(value, list):
+            return self.braces("[]", map(self.tokens, value))
+        if isinstance(value, dict):
+            return self.braces("{}", [[self.string(key), ":", *self.tokens(v)] for key, v in value.items()])
+        if isinstance(value, Raw):
+            return [str(value)]
+        return [self.string(value) if isinstance(value, str) else json.dumps(value)]
+
+    def braces(self, pair, parts):
+        tokens = [pair[0]]
+        for part in parts:
+            tokens += [*part, ","]
+        return [*(tokens if len(tokens) == 1 else tokens[:-1]), pair[1]]
+
+    def string(self, text):
+        if self.ascii is not None:
+            return json.dumps(text, ensure_ascii=self.ascii)
+        return '"' + "".join(f"\\u{ord(c):04X}" if ord(c) < 0x20 or c in '"\\' or ord(c) < 0x10000 and self.chance.random() < 0.1
+                             else "\\/" if c == "/" else c for c in text) + '"'
+
+    def spaces(self):
+        blanks = " \t" if self.shape == "lines" else " \t\n\r"
+        return "".join(self.chance.choices(blanks, k=self.chance.choice([0, 0, 0, 1, 3])))
+
+    def spaced(self, tokens):
+        return "".join([part for token in tokens for part in (token, self.spaces())]) if self.loose else "".join(tokens)
+
+    def joined(self, objects):
+        if self.shape == "list":
+            return self.spaced(self.braces("[]", [[text] for text in objects]))
+        end = self.chance.choice(["\n", "\r\n"])
+        text = "".join(text + end * self.chance.choice([1, 1, 1, 1, 2]) for text in objects)
+        return text if self.chance.random() < 0.7 else text.rstrip("\r\n")
+
+
+# ---- XLSX ----
+
+def xlsx_cell(value):
+    """The cell of a value in a workbook: what its CSV export would say; a number is a double there."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if value is None or isinstance(value, str) and not isinstance(value, Raw):
+        return cell_of(text_of(value))
+    text = text_of(value)
+    if re.fullmatch("-?[0-9]+", text):
+        return int(text) if abs(int(text)) <= SAFE else text
+    number = float(text)
+    if not math.isfinite(number):
+        return text
+    return int(number) if number == int(number) and abs(number) <= SAFE else number
+
+
+class Number:
+    """A number as it is to be written into a workbook."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __repr__(self):
+        return self.text
+
+
+class Xlsx(workbook.Plain):
+    """A table as a worksheet, with another beside it; with the same attributes as Csv."""
+
+    name, encoding, irregular = "data.xlsx", None, 0
+
+    def __init__(self, chance, table, other):
+        self.chance = chance
+        self.references = chance.random() < 0.8
+        self.from_1904 = chance.random() < 0.2
+        self.prefix = chance.choice(["", "", "x", "main"])
+        self.compression = chance.choice([zipfile.ZIP_DEFLATED, zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])
+        if chance.random() < 0.2:
+            self.namespace = "http://purl.oclc.org/ooxml/spreadsheetml/main"
+            self.relations = "http://purl.oclc.org/ooxml/officeDocument/relationships"
+        self.places = chance.choice([["s"], ["s"], ["inlineStr"], ["s", "inlineStr", "str"]])
+        self.rich, self.options, self.sheets, written = chance.choice([0, 0.2]), {}, [], []
+        for label, made in ("Data ñ", table), ("<2> & more", other):
+            labels = ["first" if k in (0, len(made.labels) - 1) and not given else given for k, given in enumerate(made.labels)]
+            dates = [chance.random() < 0.5 for _ in labels]  # as numbers with a format
+            written.append((label, [labels, *([self.value(v, date) for v, date in zip(row, dates)] for row in made.rows)]))
+            rows = [list(map(xlsx_cell, row)) for row in made.rows]
+            self.sheets.append(("s_" + names_of([label])[0].lstrip("_"), labels, [row for row in rows if any(c is not None for c in row)]))
+        out = io.BytesIO()
+        workbook.write(out, written, self)
+        self.data = out.getvalue()
+
+    def value(self, value, as_date):
+        if isinstance(value, Raw):
+            return Number(value)
+        if as_date and isinstance(value, str) and re.fullmatch("20[0-9]{2}-[0-9]{2}-[0-9]{2}", value):
+            begin = datetime.date(1904, 1, 1) if self.from_1904 else datetime.date(1899, 12, 30)
+            return workbook.Days((datetime.date.fromisoformat(value) - begin).days, 1)
+        return value
+
+    def string(self):
+        return self.chance.choice(self.places)
+
+    def runs(self, text):
+        if len(text) < 2 or "_x" in text or workbook.spelled(text) != text or self.chance.random() >= self.rich:
+            return [text]
+        at = self.chance.randint(1, len(text) - 1)
+        return [text[:at], text[at:]]
+
+    def empty(self):
+        return self.chance.random() < 0.1
+
+
 SEGMENT = 8 << 20  # bytes of text that a thread parses on its own
 
 
-class Segments:
-    """CSV of several segments; at each border stands what a cut may hurt: quotes, doubled quotes, line
-    ends, characters of several bytes, rows that look like others when the quotes are counted wrongly."""
+class Segments(OneTable):
+    """A file of several segments; at each border stands what a cut may hurt: quotes, line ends, characters
+    of several bytes, and texts that look like rows when the quotes in front are counted wrongly."""
 
-    name = "data.csv"
-    options = {"delimiter": ",", "header": True}
+    irregular, encoding = 0, "utf-8"
+    INSIDE = 'x,"y",\r\n7,",\n"",é€😀\n\n{"n":1,"note":"\\\\"},\n[{"'
 
     def __init__(self, chance, size, step=SEGMENT):
-        self.labels, self.irregular, self.rows = ["n", "note", "tail"], 0, []
-        self.chance, self.lines, self.at = chance, [], 0
-        self.put(b"n,note,tail\r\n")
-        inside = 'x,"y",\r\n7,",\n"",é€😀\n\n'
+        self.chance, self.rows, self.lines, self.at = chance, [], [], 0
+        self.begin()
         while self.at < size:
             gap = step - self.at % step
             if gap > 1 << 17:
                 self.plain()
             else:
-                self.delicate(gap, chance.choice(['"', "\r\n", "\n\n", "ñ€😀", inside, inside * 300, ""]))
+                self.delicate(gap, chance.choice(['"', "\r\n", "\n\n", "ñ€😀", "\\", self.INSIDE, self.INSIDE * 300, ""]))
 
-    def put(self, line):
-        self.lines.append(line)
-        self.at += len(line)
+    def put(self, text):
+        self.lines.append(text.encode())
+        self.at += len(self.lines[-1])
 
-    def row(self, note, raw, tail, end):
-        self.rows.append([len(self.rows) + 1, note, tail])
-        self.put(f"{len(self.rows)},{raw},{text_of(tail)}{end}".encode())
+    def delicate(self, gap, text):
+        """A row over the border, which falls anywhere from its delicate part to the line end behind it."""
+        before, behind = self.frame(text)
+        pad = gap - len(before.encode()) - self.chance.randint(0, len(behind.encode()))
+        while pad < 0:
+            pad += SEGMENT // 16
+        self.rows.append([len(self.rows) + 1, "y" * pad + text, "t"])
+        self.put(before + "y" * pad + behind)
+
+    @property
+    def data(self):
+        return b"".join(self.lines)
+
+
+class CsvSegments(Segments):
+    name, labels = "data.csv", ["n", "note", "tail"]
+    options = {"delimiter": ",", "header": True}
+
+    def begin(self):
+        self.put("n,note,tail\r\n")
+
+    def frame(self, text):
+        quote = '"' if re.search('[",\r\n]', text) or self.chance.random() < 0.5 else ""
+        raw, end = text.replace('"', '""'), self.chance.choice(["\r\n", "\n", "\r\n\r\n", "\n\n"])
+        return f"{len(self.rows) + 1},{quote}", f"{raw}{quote},t{end}"
 
     def plain(self):
         chance = self.chance
@@ -272,22 +459,48 @@ class Segments:
         quoted = '"' in note and chance.random() < 0.5 or "\n" in note or chance.random() < 0.2
         raw = '"' + note.replace('"', '""') + '"' if quoted else note
         tail = text_of(chance.choice([None, True, 12, 2.5, "x", "x", "t" * 900]))
-        self.row(cell_of(note), raw, cell_of(tail), chance.choice(["\r\n", "\n"]))
+        self.rows.append([len(self.rows) + 1, cell_of(note), cell_of(tail)])
+        self.put(f"{len(self.rows)},{raw},{tail}" + chance.choice(["\r\n", "\n"]))
 
-    def delicate(self, gap, text):
-        """A row over the border, which falls anywhere from its delicate part to the line end behind it."""
-        quoted = bool(re.search('[",\r\n]', text)) or self.chance.random() < 0.5
-        quote, raw, end = '"' if quoted else "", text.replace('"', '""'), self.chance.choice(["\r\n", "\n", "\r\n\r\n", "\n\n"])
-        head = len(f"{len(self.rows) + 1},{quote}")
-        zone = len(f"{raw}{quote},t{end}".encode())
-        pad = gap - head - self.chance.randint(0, zone)
-        while pad < 0:
-            pad += SEGMENT // 16
-        self.row("y" * pad + text, quote + "y" * pad + raw + quote, "t", end)
+
+class JsonSegments(Segments):
+    """Keys come late, too, some at the borders."""
+
+    options = {}
+
+    def begin(self):
+        self.name = self.chance.choice(["data.jsonl", "data.json"])
+        self.labels = ["n", "note", "tail"]
+        self.list = self.name == "data.json"
+        if self.list:
+            self.put("[ ")
+
+    def separator(self):
+        if not self.rows:
+            return ""
+        return self.chance.choice([",", ",\n", " , ", "\n,"]) if self.list else self.chance.choice(["\n", "\r\n", "\n\n"])
+
+    def frame(self, text):
+        raw = json.dumps(text, ensure_ascii=self.chance.random() < 0.5)[1:-1]
+        return f'{self.separator()}{{"n":{len(self.rows) + 1},"note":"', f'{raw}","tail":"t"}}'
+
+    def plain(self):
+        chance, late = self.chance, f"late {self.at // SEGMENT}"
+        note = chance.choice([None, "cash", "} {", "é" * chance.randint(1, 300), "line\nbreak", 'he said "no"', "p" * chance.randint(1, 2000), 1.5, "007", True])
+        members = {"n": len(self.rows) + 1, "note": note, "tail": chance.choice([None, 12, "\\", "x"])}
+        if chance.random() < 0.001 and self.rows:
+            members[late] = len(self.rows)
+            if late not in self.labels:
+                self.labels.append(late)
+        separator = self.separator()
+        self.rows.append([json_cell(members.get(label)) for label in self.labels])
+        self.put(separator + json.dumps(members, ensure_ascii=chance.random() < 0.5, separators=(",", ":")))
 
     @property
     def data(self):
-        return b"".join(self.lines)
+        for row in self.rows:
+            row += [None] * (len(self.labels) - len(row))
+        return b"".join(self.lines) + (b"]" if self.list else b"")
 
 
 # ---- reading a dataset ----
