@@ -11,6 +11,7 @@ import time
 
 from alisio_test import ALISIO, Case, main
 from terminal import Terminal
+import workbook
 
 
 class Tables(Case):
@@ -108,6 +109,21 @@ class View(Tables):
             t.wait_for("The filters leave nothing")
             t.keys("q")
             self.assertEqual(t.status(), 0)
+
+    def test_shows_the_sheets_of_a_workbook(self):
+        workbook.write(os.path.join(self.dir, "book.xlsx"), [
+            ("Ventas", [["Mes", "Total"]] + [[f"2024-{n:02}-01", n * 1.5] for n in range(1, 13)]),
+            ("Año 2", [["n", "s"], [1, "漢字"], [2, None]])])
+        with self.terminal("data", "view", "book.xlsx") as t:
+            self.line(t.wait_for("row 1 of 12"), "book.xlsx  Ventas (1 of 2)  12 rows, 2 columns")
+            t.keys("Down", "Down", "Tab")
+            self.line(t.wait_for("漢字"), "›   1  1  漢字")
+            self.line(t.wait_for("row 1 of 2"), "Año 2 (2 of 2)")
+            t.keys("BTab")
+            t.wait_for("row 3 of 12")
+        with self.terminal("data", "view", "book.xlsx", "--sheet", "Año 2") as t:
+            t.wait_for("Año 2 (2 of 2)")
+        self.assertEqual(self.json("data", "view", "book.xlsx", "--sheet", "s_ano_2", "--head")["rows"], [[1, "漢字"], [2, None]])
 
     def test_finds_texts(self):
         self.sales()

@@ -11,12 +11,41 @@ local RUN = 16             -- rows side by side: they share a page of the file
 local MOST_VALUES = 300000 -- looked at in all
 local TIME_MS = 1000
 
+--- Days from one date to another; nil where either is more than a date.
+local function days_between(from, to)
+  local function days(date)
+    local year, month, day = date:match "^(%d%d%d%d)%-(%d%d)%-(%d%d)$"
+    if not year then
+      return nil
+    end
+    month = (tonumber(month) + 9) % 12 -- from March on, so that a leap day is a year's last
+    year = tonumber(year) - month // 10
+    return 365 * year + year // 4 - year // 100 + year // 400 + (month * 306 + 5) // 10 + tonumber(day)
+  end
+  local first, last = days(from), days(to)
+  return first and last and last - first
+end
+
+--- Parts of a range of whole numbers or days, as many of them in each, else some parts would look fuller:
+--- how many parts, how much of the last the range covers, and the span of all.
+local function even_parts(span)
+  local values = span + 1
+  local each = math.ceil(values / CELLS)
+  local parts = math.ceil(values / each)
+  return parts, (values - (parts - 1) * each) / each, each * parts + 0.0
+end
+
 --- How a column's range is cut: its values' place in it as SQL, from 0 to 1, in how many parts, and how
 --- much of the last part the range covers. Nothing where there is no range.
 local function cut(column)
   local name = "rows." .. sql.name(column.name)
   if column.type == "date" and column.min ~= column.max then
     local low, high = ("julianday(%s)"):format(sql.text(column.min)), ("julianday(%s)"):format(sql.text(column.max))
+    local days = days_between(column.min, column.max)
+    if days and days > 0 then
+      local parts, last, span = even_parts(days)
+      return ("(julianday(%s) - %s) / %.17e"):format(name, low, span), parts, last
+    end
     return ("(julianday(%s) - %s) / (%s - %s)"):format(name, low, high, low), CELLS, 1
   elseif column.type ~= "integer" and column.type ~= "real" then
     return nil
@@ -24,12 +53,7 @@ local function cut(column)
   local low, high = tonumber(column.min), tonumber(column.max)
   local span, parts, last = low and high and high - low + 0.0, CELLS, 1
   if column.type == "integer" and math.type(low) == "integer" and math.type(high) == "integer" and span and span > 0 then
-    -- As many whole numbers in each part, else some would look more frequent.
-    local values = span + 1
-    local each = math.ceil(values / CELLS)
-    parts = math.ceil(values / each)
-    last = (values - (parts - 1) * each) / each
-    span = each * parts + 0.0
+    parts, last, span = even_parts(span)
   end
   if not span or span <= 0 or span == math.huge then
     return nil

@@ -76,8 +76,14 @@ local function rows_of(message)
   return out
 end
 
+local packings = { gz = true, gzip = true, bz2 = true, xz = true, zst = true, zstd = true, zip = true }
+
 local function is_table(name)
-  return table_endings[(path.ext(name):lower():gsub("^%.", ""))] == true
+  local ending = path.ext(name):lower():gsub("^%.", "")
+  if packings[ending] then -- by the name within: sales.csv.gz
+    ending = path.ext(path.stem(name)):lower():gsub("^%.", "")
+  end
+  return table_endings[ending] == true
 end
 
 --- The file a request is about: one it names, else the only table, else the one spoken of before.

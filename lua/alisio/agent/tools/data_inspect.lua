@@ -28,15 +28,15 @@ end
 
 return {
   name = "data_inspect",
-  description = "Reads a CSV or TSV file of the folder into a dataset (one SQLite file, the original is not "
-    .. "changed) and describes it: tables, columns, types, statistics, first rows. Gives the dataset's id, which "
-    .. "data_query takes. Options only where the file was read wrongly.",
+  description = "Reads a table file of the folder (CSV, TSV, JSON, JSONL, XLSX, ODS; also packed) into a dataset "
+    .. "(one SQLite file, the original is not changed) and describes it: tables (one a worksheet), columns, types, "
+    .. "statistics, first rows. Gives the dataset's id, which data_query takes. Options only where the file was read wrongly.",
   effect = "read",
   input = {
     path = { "string", "the file, relative to the folder, or the id of a dataset" },
     delimiter = { "string?", "one character", minLength = 1, maxLength = 4 },
     encoding = { '"utf-8"|"utf-16le"|"utf-16be"|"windows-1252"?', "of the file" },
-    format = { '"csv"|"tsv"?', "whatever the name says" },
+    format = { '"csv"|"tsv"|"json"|"jsonl"|"xlsx"|"ods"?', "whatever the name says" },
     header = { "boolean?", "whether the first row holds the names of the columns" },
     skip = { "integer?", "lines to leave out at the beginning", minimum = 0 },
   },

@@ -83,7 +83,7 @@ local function open(ctx, args, words_count, missing)
     local on_progress, erase = progress.reading(ctx, path.basename(name))
     local _ <close> = setmetatable({}, { __close = erase })
     described, message, id, fields = session.data:open(path.absolute(name, ctx.cwd), {
-      delimiter = delimiter, encoding = args.encoding, header = header, skip = args.skip,
+      delimiter = delimiter, encoding = args.encoding, format = args.format, header = header, skip = args.skip,
     }, on_progress)
   end
   if not described then
@@ -319,6 +319,8 @@ local function view(ctx, args)
 end
 
 local how = {
+  { name = "format", value = "NAME", kind = "string", values = { "csv", "tsv", "json", "jsonl", "xlsx", "ods" },
+    help = { en = "Read it as this, whatever its name says.", es = "Lo lee como esto, diga lo que diga su nombre." } },
   { name = "delimiter", value = "C", kind = "string", help = { en = "Character between the fields.", es = "Carácter entre los campos." } },
   { name = "no-header", help = { en = "The first row is data.", es = "La primera fila son datos." } },
   { name = "header", help = { en = "The first row holds the names.", es = "La primera fila contiene los nombres." } },
@@ -337,8 +339,9 @@ M.commands = {
   {
     name = "inspect", arguments = { en = "FILE", es = "ARCHIVO" },
     help = {
-      en = "Read a table file and describe it: columns, types, statistics, first rows.",
-      es = "Lee un archivo de tabla y lo describe: columnas, tipos, estadísticas, primeras filas.",
+      en = "Read a table file (CSV, TSV, JSON, JSONL, XLSX, ODS; also packed) and describe it: columns, types, statistics, first rows.",
+      es = "Lee un archivo de tabla (CSV, TSV, JSON, JSONL, XLSX, ODS; también comprimido) y lo describe: columnas, tipos, "
+        .. "estadísticas, primeras filas.",
     },
     options = with_how("session", { name = "sample", value = "N", kind = "integer", help = {
       en = "Show so many first rows (5).", es = "Muestra tantas primeras filas (5)." } }),

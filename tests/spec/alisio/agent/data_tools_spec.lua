@@ -48,6 +48,18 @@ describe("tools", function()
     assert.matches(id, assert(run("data_inspect", { path = id })).text)
   end)
 
+  it("inspect tables of every format, by what they are called or as they are told", function()
+    world.put("a.json", '[{"n":1},{"n":2}]')
+    world.put("lines.txt", '{"n":1}\n{"n":2}\n')
+    assert.matches("(json)", assert(run("data_inspect", { path = "a.json" })).text, 1, true)
+    assert.matches("(jsonl)", assert(run("data_inspect", { path = "lines.txt", format = "jsonl" })).text, 1, true)
+    local _, input = tool "data_inspect"
+    for _, format in ipairs { "csv", "tsv", "json", "jsonl", "xlsx", "ods" } do
+      assert.is_true(schema.check(input, { path = "x", format = format }))
+    end
+    assert.is_not_true((schema.check(input, { path = "x", format = "parquet" })))
+  end)
+
   it("inspect nothing outside the folder", function()
     assert(fs.write(world.dir .. "/secret.csv", "a\n1\n"))
     assert(os.execute(("ln -s ../secret.csv %s/link.csv"):format(world.work)))

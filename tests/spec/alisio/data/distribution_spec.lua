@@ -49,6 +49,11 @@ describe("alisio.data.distribution", function()
     for _, height in ipairs(spread.heights[2]) do
       assert.equal(50, height)
     end
+    local days = of("days.csv", "day", function(i) return ("2024-02-%02d"):format(i % 29 + 1) end, 290)
+    assert.equal(15, #days.heights[1]) -- a leap year's February, two days in each
+    for _, height in ipairs(days.heights[1]) do
+      assert.equal(20, height)
+    end
     local rest = of("rest.csv", "n", function(i) return tostring(i % 51) end, 510) -- 25 parts of two would be one too many
     for _, height in ipairs(rest.heights[1]) do
       assert.equal(30, height)

@@ -20,7 +20,8 @@ local phrases = {
     no_chart = "No chart was drawn. {why}",
     no_python_tool = "No chart was drawn: Python was not offered in this run. Allow it with --allow-analysis; "
       .. "the figures are above.",
-    failed = "{tool} failed: {why}", no_table = "There is no table in this folder. Put a CSV or TSV file here, or name one with its path.",
+    failed = "{tool} failed: {why}",
+    no_table = "There is no table in this folder. Put a CSV, JSON, XLSX or ODS file here, or name one with its path.",
     which = "There are several tables here: {list}. Name the one to use.",
     no_dimension = "{file} has no column that groups its rows, so there is nothing to draw bars of.",
     help = [[
@@ -52,7 +53,7 @@ For anything else, name a model: run "alisio setup" and see its models section.]
     no_python_tool = "No se dibujó el gráfico: Python no se ofreció en esta ejecución. Permítalo con --allow-analysis; "
       .. "las cifras están arriba.",
     failed = "{tool} falló: {why}",
-    no_table = "No hay ninguna tabla en esta carpeta. Ponga aquí un archivo CSV o TSV, o indique uno con su ruta.",
+    no_table = "No hay ninguna tabla en esta carpeta. Ponga aquí un archivo CSV, JSON, XLSX u ODS, o indique uno con su ruta.",
     which = "Aquí hay varias tablas: {list}. Indique cuál usar.",
     no_dimension = "{file} no tiene ninguna columna que agrupe sus filas, así que no hay barras que dibujar.",
     help = [[

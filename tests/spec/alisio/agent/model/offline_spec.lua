@@ -214,6 +214,16 @@ describe("the offline model", function()
     assert.matches("Average Weight kg: %*%*", text)
   end)
 
+  it("knows packed tables and workbooks by their names", function()
+    for name, known in pairs {
+      ["s.xlsx"] = true, ["s.ods"] = true, ["S.JSONL"] = true, ["s.csv.gz"] = true, ["s.tsv.zst"] = true, ["s.json.zip"] = true,
+      ["s.zip"] = false, ["s.gz"] = false, ["s.tar.gz"] = false, ["csv"] = false,
+    } do
+      local _, calls = converse("average weight", folder(name .. "  5 bytes"))
+      assert.equal(known and name or nil, calls[2] and calls[2].input.path)
+    end
+  end)
+
   it("asks which when there are several", function()
     local text, calls = converse("average weight", folder "a.csv  5 bytes\nb.csv  1234 bytes")
     assert.equal(1, #calls)
