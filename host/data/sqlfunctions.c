@@ -410,7 +410,7 @@ static bool keep_bytes(struct counts *c, struct entry *e, const void *bytes)
 {
     const uint64_t need = c->used + (uint64_t)e->len;
 
-    if (need > c->bytes_room) {
+    if (!c->bytes || need > c->bytes_room) {
         uint64_t room = c->bytes_room + c->bytes_room / 2 + 1024;
         char *more;
 
@@ -522,9 +522,9 @@ static void mode_value(sqlite3_context *ctx)
     else if (best->written == SQLITE_FLOAT)
         sqlite3_result_double(ctx, best->real);
     else if (best->written == SQLITE_TEXT)
-        sqlite3_result_text(ctx, c->bytes ? c->bytes + best->at : "", best->len, SQLITE_TRANSIENT);
+        sqlite3_result_text(ctx, c->bytes + best->at, best->len, SQLITE_TRANSIENT);
     else
-        sqlite3_result_blob(ctx, c->bytes ? c->bytes + best->at : "", best->len, SQLITE_TRANSIENT);
+        sqlite3_result_blob(ctx, c->bytes + best->at, best->len, SQLITE_TRANSIENT);
 }
 
 static void mode_final(sqlite3_context *ctx)

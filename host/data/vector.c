@@ -1045,9 +1045,15 @@ al_cell al_vector_cell(const al_vector *v, uint32_t row)
 
 /* ---- order ---- */
 
-/* Sorting texts: three-way quicksort over eight bytes at a time, which are kept beside the code. */
+/* Sorting texts: a radix sort in place over eight bytes at a time, which are kept beside the text,
+ * by those eight bits that tell most. The texts lie all over the memory: what is loaded next is
+ * asked for well before. */
+#define FEW   16
+#define AHEAD 12
+
 struct item {
     uint64_t key;
+    const char *text;
     uint32_t code;
     uint32_t len;
 };
@@ -1059,6 +1065,8 @@ struct range {
 
 struct sorting {
     const al_vector *v;
+    struct item *items;
+    uint32_t *rank;
     struct range *ranges; /* that threads sort on their own */
     size_t n, room;
     uint32_t small; /* ranges of so many are left to them; 0: all is sorted at once */
@@ -1096,26 +1104,30 @@ static int by_length(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void sort_range(struct sorting *s, struct item *items, uint32_t n, uint32_t depth);
-
-/* Items with equal keys: those that end here come first, the shorter in front (they differ in NULs
- * at their ends); the others by their next bytes. */
-static void sort_equal(struct sorting *s, struct item *items, uint32_t n, uint32_t depth)
+/* Of two items whose texts are the same up to depth. */
+static bool is_behind(const struct item *a, const struct item *b, uint32_t depth)
 {
-    uint32_t ended = 0;
+    uint32_t a_rest = a->len > depth + 8 ? a->len - depth - 8 : 0;
+    uint32_t b_rest = b->len > depth + 8 ? b->len - depth - 8 : 0;
+    uint32_t least = a_rest < b_rest ? a_rest : b_rest;
+    int order;
 
-    if (n < 2)
-        return;
-    for (uint32_t i = 0; i < n; i++)
-        if (items[i].len <= depth + 8)
-            swap(&items[i], &items[ended++]);
-    if (ended > 1)
-        qsort(items, ended, sizeof *items, by_length);
-    items += ended;
-    n -= ended;
-    for (uint32_t i = 0; i < n; i++)
-        items[i].key = load_key(al_vector_value(s->v, items[i].code).text, items[i].len, depth + 8);
-    sort_range(s, items, n, depth + 8);
+    if (a->key != b->key)
+        return a->key > b->key;
+    order = least ? memcmp(a->text + depth + 8, b->text + depth + 8, least) : 0;
+    return order > 0 || (order == 0 && a->len > b->len);
+}
+
+static void sort_few(struct item *items, uint32_t n, uint32_t depth)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        struct item it = items[i];
+        uint32_t k = i;
+
+        for (; k > 0 && is_behind(&items[k - 1], &it, depth); k--)
+            items[k] = items[k - 1];
+        items[k] = it;
+    }
 }
 
 static void leave(struct sorting *s, struct item *items, uint32_t n, uint32_t depth)
@@ -1134,70 +1146,110 @@ static void leave(struct sorting *s, struct item *items, uint32_t n, uint32_t de
     s->ranges[s->n++] = (struct range){ items, n, depth };
 }
 
-static uint64_t middle_of(uint64_t a, uint64_t b, uint64_t c)
+/* Up to where all texts are the same, which they are up to depth. */
+static uint32_t common(const struct item *items, uint32_t n, uint32_t depth)
 {
-    return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
-}
+    uint32_t end = items[0].len;
 
-static void sort_few(struct sorting *s, struct item *items, uint32_t n, uint32_t depth)
-{
     for (uint32_t i = 1; i < n; i++) {
-        struct item it = items[i];
-        uint32_t k = i;
+        uint32_t at = depth, most = items[i].len < end ? items[i].len : end;
 
-        for (; k > 0 && items[k - 1].key > it.key; k--)
-            items[k] = items[k - 1];
-        items[k] = it;
+        while (at < most && items[i].text[at] == items[0].text[at])
+            at++;
+        end = at;
     }
-    for (uint32_t i = 0; i < n;) {
-        uint32_t k = i + 1;
-
-        while (k < n && items[k].key == items[i].key)
-            k++;
-        sort_equal(s, items + i, k - i, depth);
-        i = k;
-    }
+    return end;
 }
 
+/* Of items with equal keys those that end here come first, the shorter in front (they differ in
+ * NULs at their ends). The others get their next keys; how many they are, at the end. */
+static uint32_t go_deeper(struct item *items, uint32_t n, uint32_t *depth)
+{
+    uint32_t ended = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (items[i].len <= *depth + 8)
+            swap(&items[i], &items[ended++]);
+    if (ended > 1)
+        qsort(items, ended, sizeof *items, by_length);
+    items += ended;
+    n -= ended;
+    *depth += 8;
+    if (n > 1 && *depth >= 64) /* long texts with one beginning are not crept along */
+        *depth = common(items, n, *depth);
+    for (uint32_t i = 0; i < n; i++) {
+        if (n - i > AHEAD)
+            __builtin_prefetch(items[i + AHEAD].text + *depth);
+        items[i].key = load_key(items[i].text, items[i].len, *depth);
+    }
+    return n;
+}
+
+/* Moves every item to the part of its eight bits; ends[d] is where the part of d ends. */
+static void scatter(struct item *items, uint32_t n, unsigned shift, uint32_t ends[256])
+{
+    uint32_t heads[256] = { 0 }, sum = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        heads[items[i].key >> shift & 255]++;
+    for (unsigned d = 0; d < 256; d++) {
+        sum += heads[d];
+        heads[d] = sum - heads[d];
+        ends[d] = sum;
+    }
+    for (unsigned d = 0; d < 256; d++)
+        while (heads[d] < ends[d]) {
+            struct item it = items[heads[d]];
+
+            for (unsigned to = it.key >> shift & 255; to != d; to = it.key >> shift & 255)
+                swap(&it, &items[heads[to]++]);
+            items[heads[d]++] = it;
+        }
+}
+
+/* The largest part is gone on with here, so that calls are at most log2(n) deep. */
 static void sort_range(struct sorting *s, struct item *items, uint32_t n, uint32_t depth)
 {
-    while (n > 12) {
-        uint64_t pivot;
-        uint32_t low = 0, i = 0, high = n;
+    uint32_t ends[256];
 
-        if (n <= s->small) {
-            leave(s, items, n, depth);
-            return;
+    while (n > FEW && n > s->small) {
+        uint64_t differ = 0;
+        unsigned shift, largest = 0;
+
+        for (uint32_t i = 1; i < n; i++)
+            differ |= items[i].key ^ items[0].key;
+        if (!differ) {
+            const uint32_t left = go_deeper(items, n, &depth);
+
+            items += n - left;
+            n = left;
+            continue;
         }
-        pivot =
-            middle_of(middle_of(items[0].key, items[n / 8].key, items[n / 4].key),
-                      middle_of(items[3 * (n / 8)].key, items[n / 2].key, items[5 * (n / 8)].key),
-                      middle_of(items[6 * (n / 8)].key, items[7 * (n / 8)].key, items[n - 1].key));
-        while (i < high) {
-            if (items[i].key < pivot)
-                swap(&items[low++], &items[i++]);
-            else if (items[i].key > pivot)
-                swap(&items[i], &items[--high]);
-            else
-                i++;
+        shift = 63 - (unsigned)__builtin_clzll(differ);
+        shift = shift > 7 ? shift - 7 : 0;
+        scatter(items, n, shift, ends);
+        for (unsigned d = 1; d < 256; d++)
+            if (ends[d] - ends[d - 1] > ends[largest] - (largest ? ends[largest - 1] : 0))
+                largest = d;
+        for (unsigned d = 0; d < 256; d++) {
+            const uint32_t from = d ? ends[d - 1] : 0;
+
+            if (d != largest && ends[d] - from > 1)
+                sort_range(s, items + from, ends[d] - from, depth);
         }
-        sort_equal(s, items + low, high - low, depth);
-        if (low < n - high) { /* the larger side goes on here: the stack stays small */
-            sort_range(s, items, low, depth);
-            items += high;
-            n -= high;
-        } else {
-            sort_range(s, items + high, n - high, depth);
-            n = low;
-        }
+        n = ends[largest] - (largest ? ends[largest - 1] : 0);
+        items += ends[largest] - n;
     }
-    sort_few(s, items, n, depth);
+    if (n > FEW)
+        leave(s, items, n, depth);
+    else
+        sort_few(items, n, depth);
 }
 
 static int sort_left(void *arg, const al_work_part *part, al_err *err)
 {
     const struct sorting *all = arg;
-    struct sorting mine = { .v = all->v };
+    struct sorting mine = { .small = 0 };
     const struct range *r = &all->ranges[part->index];
 
     (void)err;
@@ -1223,61 +1275,106 @@ static int compare_numbers(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
+static struct item item_of(al_cell cell, uint32_t code)
+{
+    struct item item = { .code = code };
+
+    if (cell.kind == AL_CELL_TEXT) {
+        item.key = load_key(cell.text, cell.len, 0);
+        item.text = cell.text;
+        item.len = cell.len;
+    } else {
+        item.key = real_key(cell.kind == AL_CELL_REAL ? cell.real : (double)cell.integer);
+    }
+    return item;
+}
+
+static uint32_t part_end(const al_vector *v, size_t p)
+{
+    return p + 1 < v->nparts ? v->parts[p + 1].first : v->codes;
+}
+
 /* Numbers to the front, texts behind them; how many numbers. */
-static uint32_t fill_items(const al_vector *v, struct item *items)
+static uint32_t fill_mixed(const al_vector *v, struct item *items)
 {
     uint32_t numbers = 0, texts = v->codes - 1;
 
-    for (size_t p = 0; p < v->nparts; p++) {
-        uint32_t end = p + 1 < v->nparts ? v->parts[p + 1].first : v->codes;
-
-        for (uint32_t code = v->parts[p].first; code < end; code++) {
+    for (size_t p = 0; p < v->nparts; p++)
+        for (uint32_t code = v->parts[p].first; code < part_end(v, p); code++) {
             const al_cell cell = get_value(v->parts[p].bytes + v->at[code]);
 
-            if (cell.kind == AL_CELL_TEXT)
-                items[--texts] = (struct item){ load_key(cell.text, cell.len, 0), code, cell.len };
-            else if (cell.kind == AL_CELL_INTEGER && is_big(cell.integer))
-                items[numbers++] = (struct item){ real_key((double)cell.integer), code, 0 };
-            else
-                items[numbers++] = (struct item){
-                    real_key(cell.kind == AL_CELL_REAL ? cell.real : (double)cell.integer), code, 0
-                };
+            items[cell.kind == AL_CELL_TEXT ? --texts : numbers++] = item_of(cell, code);
         }
-    }
     return numbers;
+}
+
+static int fill_part(void *arg, const al_work_part *part, al_err *err)
+{
+    const struct sorting *s = arg;
+    const al_vector *v = s->v;
+
+    (void)err;
+    for (uint32_t code = v->parts[part->index].first; code < part_end(v, part->index); code++)
+        s->items[code - 1] = item_of(get_value(v->parts[part->index].bytes + v->at[code]), code);
+    return AL_OK;
+}
+
+#define RANK_STRIPES 16
+
+static int note_ranks(void *arg, const al_work_part *part, al_err *err)
+{
+    const struct sorting *s = arg;
+    const uint64_t n = s->v->codes - 1;
+
+    (void)err;
+    for (uint64_t i = n * part->index / RANK_STRIPES; i < n * (part->index + 1) / RANK_STRIPES; i++)
+        s->rank[s->items[i].code] = (uint32_t)i + 1;
+    return AL_OK;
+}
+
+static int sort_values(struct sorting *s, al_work *w, al_err *err)
+{
+    const uint32_t n = s->v->codes - 1;
+    uint32_t numbers = 0;
+    int rc = AL_OK;
+
+    if (s->v->kinds & (AL_VECTOR_HAS_INTEGER | AL_VECTOR_HAS_REAL))
+        numbers = fill_mixed(s->v, s->items);
+    else
+        rc = al_work_each(w, s->v->nparts, fill_part, s, err);
+    if (rc != AL_OK)
+        return rc;
+    qsort(s->items, numbers, sizeof *s->items, compare_numbers);
+    s->small = n > PARTITION ? n / 8 : 0;
+    sort_range(s, s->items + numbers, n - numbers, 0);
+    if (s->failed)
+        return no_memory(err);
+    rc = al_work_each(w, s->n, sort_left, s, err);
+    return rc == AL_OK ? al_work_each(w, RANK_STRIPES, note_ranks, s, err) : rc;
 }
 
 int al_vector_rank(al_vector *v, al_work *w, al_err *err)
 {
     struct sorting s = { .v = v };
-    struct item *items;
-    uint32_t *rank, numbers, n = v->codes - 1;
-    int rc = AL_OK;
+    int rc;
 
     if (v->form != AL_VECTOR_CODES || v->rank)
         return AL_OK;
-    items = malloc((n + 1) * sizeof *items);
-    rank = malloc(v->codes * sizeof *rank);
-    if (!items || !rank) {
-        free(items);
-        free(rank);
-        return no_memory(err);
+    s.items = malloc(v->codes * sizeof *s.items);
+    s.rank = malloc(v->codes * sizeof *s.rank);
+    if (s.items && s.rank) {
+        s.rank[0] = 0;
+        rc = sort_values(&s, w, err);
+    } else {
+        rc = no_memory(err);
     }
-    numbers = fill_items(v, items);
-    qsort(items, numbers, sizeof *items, compare_numbers);
-    s.small = n > PARTITION ? n / 64 + 1 : 0;
-    sort_range(&s, items + numbers, n - numbers, 0);
-    rc = s.failed ? no_memory(err) : al_work_each(w, s.n, sort_left, &s, err);
-    rank[0] = 0;
-    for (uint32_t i = 0; i < n; i++)
-        rank[items[i].code] = i + 1;
-    free(items);
+    free(s.items);
     free(s.ranges);
     if (rc != AL_OK) {
-        free(rank);
+        free(s.rank);
         return rc;
     }
-    v->rank = rank;
+    v->rank = s.rank;
     measure(v);
     return AL_OK;
 }

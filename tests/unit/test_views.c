@@ -169,6 +169,39 @@ static void many_rows(void **state)
                     "SELECT rowid FROM data ORDER BY c2 DESC,c3,rowid");
 }
 
+/* Texts that differ late, or by their length alone, or in NULs: long ones are not crept along. */
+static void long_beginnings(void **state)
+{
+    enum { ROWS = 600, LONG = 300000 };
+    static const int styles[] = { LONG_TEXTS };
+    char *bytes = malloc(LONG + 16);
+
+    tear_down(state);
+    make_table(&t, ROWS, 1, styles, 16384, false, 8);
+    memset(bytes, 'x', LONG + 16);
+    for (uint32_t r = 0; r < ROWS; r += 3) {
+        al_cell *cell = &t.cells[r];
+
+        *cell = al_cell_text(bytes, r % 2 ? 40 * r : LONG);
+        if (r % 4 == 0) {
+            char *own = malloc(LONG + 16);
+
+            memset(own, r % 8 ? '\0' : 'x', LONG + 16);
+            snprintf(own + 200000, 12, "%u", (r * 7919) % 1000);
+            *cell = al_cell_text(own, 200000 + r % 9);
+        }
+    }
+    assert_int_equal(ftruncate(t.fd, 0), 0);
+    write_table(&t, 16384, false, styles);
+    db = open_file(t.path);
+    assert_int_equal(al_store_open(&store, &err), AL_OK);
+    assert_int_equal(al_views_open(&views, &err), AL_OK);
+    is_as_in_sqlite("[{\"column\":\"c0\"}]", NULL, "SELECT rowid FROM data ORDER BY c0,rowid");
+    for (uint32_t r = 0; r < ROWS; r += 12)
+        free((char *)t.cells[r].text);
+    free(bytes);
+}
+
 static void no_rows(void **state)
 {
     static const int styles[] = { FEW_TEXTS };
@@ -298,8 +331,8 @@ static void a_cancel_stops_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(as_in_sqlite), TEST(many_rows),      TEST(no_rows),           TEST(the_oldest_goes),
-        TEST(of_one_file),  TEST(wrong_requests), TEST(a_cancel_stops_it),
+        TEST(as_in_sqlite),    TEST(many_rows),   TEST(long_beginnings), TEST(no_rows),
+        TEST(the_oldest_goes), TEST(of_one_file), TEST(wrong_requests),  TEST(a_cancel_stops_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
