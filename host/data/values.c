@@ -12,10 +12,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define BLOCK       64    /* values prefetched before the first is looked up */
+#define BLOCK       64    /* values of a run that are spread at a time */
+#define TAKEN       16    /* values whose slots are on their way before the first is looked up */
 #define TABLE_FIRST 64    /* slots of a segment's table */
 #define TABLE_LEAST 32    /* values that any table may have */
 #define TABLE_MOST  4096  /* values of a table; then they are listed */
+#define TEXTS       65536 /* bytes of texts of a table that lie together */
 #define TABLES_ALL  49152 /* values of the tables of all columns */
 #define FIRST_ROOM  128   /* slots of a column's table */
 #define CHUNK_MIN   1024
@@ -226,6 +228,7 @@ void al_counts_close(al_counts *c)
 {
     free(c->table);
     free(c->list);
+    free(c->texts);
     memset(c, 0, sizeof *c);
 }
 
@@ -236,6 +239,7 @@ void al_counts_clear(al_counts *c, size_t columns)
     if (c->used > 0)
         memset(c->table, 0, c->room * sizeof *c->table);
     c->used = c->listed = c->told = 0;
+    c->texts_used = 0;
     c->most = most < TABLE_LEAST ? TABLE_LEAST : most > TABLE_MOST ? TABLE_MOST : most;
     c->scattered = false;
     c->run = 0;
@@ -284,7 +288,7 @@ static int grow_table(al_counts *c)
 {
     al_counts more = *c;
 
-    more.room = c->room ? c->room * 4 : TABLE_FIRST;
+    more.room = c->room ? c->room * 2 : TABLE_FIRST;
     more.table = calloc(more.room, sizeof *more.table);
     if (!more.table)
         return AL_ENOMEM;
@@ -320,6 +324,20 @@ static int list_all(al_counts *c, const al_cell *cells, size_t n, size_t stride)
     return AL_OK;
 }
 
+/* Texts of the table lie together, as long as there is room: they are compared all the time. */
+static void gather_text(al_counts *c, struct al_listed *it)
+{
+    if (it->len > TEXTS - c->texts_used)
+        return; /* or it is no text of that kind */
+    if (!c->texts)
+        c->texts = malloc(TEXTS);
+    if (!c->texts)
+        return;
+    memcpy(c->texts + c->texts_used, text_of(it), it->len);
+    it->key = (uint64_t)(uintptr_t)(c->texts + c->texts_used);
+    c->texts_used += it->len;
+}
+
 static int count_cells(al_counts *c, const al_cell *cells, size_t n, size_t stride)
 {
     for (size_t i = 0; i < n && !c->listing; i++, cells += stride) {
@@ -337,6 +355,7 @@ static int count_cells(al_counts *c, const al_cell *cells, size_t n, size_t stri
         it = listed(cells);
         slot = find_counted(c, &it);
         if (slot->count++ == 0) {
+            gather_text(c, &it);
             slot->it = it;
             c->used++;
         }
@@ -571,8 +590,8 @@ static int take_table(al_values *v, const al_counts *c)
 
 static int take_list(al_values *v, const struct al_listed *list, size_t n)
 {
-    for (size_t from = 0; from < n; from += BLOCK) {
-        size_t to = n - from < BLOCK ? n : from + BLOCK;
+    for (size_t from = 0; from < n; from += TAKEN) {
+        size_t to = n - from < TAKEN ? n : from + TAKEN;
 
         if (!v->registers && make_room(v, to - from) != AL_OK)
             return AL_ENOMEM;

@@ -19,7 +19,9 @@ typedef struct al_counts {
     struct al_counted *table;
     size_t room, used; /* of the table; room is a power of two */
     size_t most;       /* values that it may have */
-    bool listing;      /* nothing is added to the table any more */
+    char *texts;       /* of the table, some of them */
+    uint32_t texts_used;
+    bool listing; /* nothing is added to the table any more */
     struct al_listed *list;
     size_t listed, list_room, told;
 } al_counts;
