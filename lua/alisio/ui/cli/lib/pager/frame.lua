@@ -20,6 +20,7 @@ end
 
 --- Text at both ends of a line; the left gives way.
 local function ends(left, right, columns)
+  right = text.truncate(right, columns - 1)
   local room = columns - text.width(right) - (right ~= "" and 2 or 1)
   left = text.truncate(left, math.max(0, room))
   return left .. (" "):rep(columns - text.width(left) - text.width(right) - 1) .. right

@@ -208,8 +208,8 @@ local function find(p, step)
       if from < 1 or from > rows or (to - from) * step < 0 then
         return false
       end
-      return p.source:search(view.sheet, view.pages.view, from, to, wanted, function(done)
-        progress(before + done, rows)
+      return p.source:search(view.sheet, { view = view.pages.view, sort = view.sort }, from, to, wanted, function(done, total)
+        progress(before + done * (math.abs(to - from) + 1) // total, rows)
       end)
     end
     local last = step > 0 and rows or 1

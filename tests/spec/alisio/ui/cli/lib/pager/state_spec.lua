@@ -356,4 +356,29 @@ describe("alisio.ui.cli.lib.pager.state", function()
     at(press "s", "total ^")
     at(press "?", "Teclas de la vista de tabla")
   end)
+
+  it("takes any keys in any order", function()
+    local names = {
+      "Up", "Down", "PageUp", "PageDown", "Home", "End", "Left", "Right", "C-Right", "Enter", "Escape", "Tab", "Backspace", "s", "f", "F",
+      "g", "/", "n", "N", "?", "x", "1", "=", "<", "C-l", "C-u", "ñ", "Space", "F5",
+    }
+    for seed = 1, 6 do
+      math.randomseed(seed)
+      start { sheets = seed % 3 + 1, rows = seed == 6 and {} or nil }
+      s.none = seed == 5
+      for i = 1, 100 do
+        if i % 40 == 0 then
+          p:resize(math.random(1, 150), math.random(1, 50))
+        end
+        s.fails = math.random(30) == 1
+        local lines = press(names[math.random(#names)])
+        assert.is_true(#lines <= p.rows)
+        for _, line in ipairs(lines) do
+          if text.width(line) > p.columns then
+            error(("%d x %d: %s"):format(p.columns, p.rows, line))
+          end
+        end
+      end
+    end
+  end)
 end)
