@@ -42,6 +42,8 @@ static int no_memory(al_err *err)
 int al_sheets_open(al_sheets *s, al_ingest *in, al_err *err)
 {
     *s = (al_sheets){ .in = in };
+    s->shared.packed = al_source_file_size(in->source);
+    s->shared.max_bytes = in->options->max_file_bytes;
     al_buf_init(&s->hidden, 0);
     al_buf_init(&s->empty, 0);
     return al_idents_open(&s->tables) == AL_OK ? AL_OK : no_memory(err);
@@ -262,6 +264,14 @@ int al_sheet_cell(al_sheets *s, size_t column, const al_cell *cell, al_err *err)
     if (column >= s->width)
         s->width = column + 1;
     return AL_OK;
+}
+
+int al_sheet_shared(al_sheets *s, size_t len, al_err *err)
+{
+    if (need_segment(s) != AL_OK)
+        return no_memory(err);
+    s->segment->bytes += len; /* its pages will take them */
+    return al_expansion_add(&s->shared, len, s->name, err);
 }
 
 /* The cell as a label: a number as its text. */

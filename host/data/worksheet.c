@@ -236,7 +236,7 @@ static int shared(const struct reader *r, const char *p, size_t len, al_cell *ce
     if (!whole(p, len, &index) || index >= r->book->strings.count)
         return no_string(r, err);
     al_strings_cell(&r->book->strings, (size_t)index, cell);
-    return AL_OK;
+    return cell->kind == AL_CELL_TEXT ? al_sheet_shared(r->sheets, cell->len, err) : AL_OK;
 }
 
 static inline bool is_blank(char c)
