@@ -315,17 +315,26 @@ static bool table_look(const struct head *h)
            !single && memchr(h->bytes + at, delimiter, h->len - at);
 }
 
+static const struct kind *kind_of_json(const struct head *h, const struct kind *named)
+{
+    if (table_look(h))
+        return NULL;
+    /* A list of records is none of lines; a line that is a list is no record. */
+    if (strcmp(named->format.name, "jsonl") == 0 && json_look(h) == RECORDS &&
+        h->bytes[text_start(h)] == '[')
+        return find_kind("json");
+    return named;
+}
+
 /* The name has its say where the bytes do not contradict it. */
 static const struct kind *kind_of_text(const struct head *h, const struct kind *named)
 {
-    bool json = named && (strcmp(named->format.name, "json") == 0 ||
-                          strcmp(named->format.name, "jsonl") == 0);
     enum look look;
 
     if (named && named->zipped)
         named = NULL;
-    if (json)
-        return table_look(h) ? NULL : named;
+    if (named && strncmp(named->format.name, "json", 4) == 0)
+        return kind_of_json(h, named);
     look = json_look(h);
     if (look == NO_JSON || (named && (look == VALUES || look == BROKEN_RECORDS)))
         return named;

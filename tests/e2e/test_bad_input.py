@@ -18,6 +18,7 @@ import time
 import unittest
 import zipfile
 
+import workbook
 from alisio_test import ALISIO, Case, main
 from engine_client import Engine, Gone, Refused
 
@@ -64,6 +65,47 @@ def flagged(data):
 
 def without_directory(data):
     return data[:data.index(b"PK\1\2")]
+
+
+SHEET, STRINGS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"
+
+
+@functools.cache
+def book_parts():
+    data = io.BytesIO()
+    workbook.write(data, [("Prices", [["a", "b"], ["x", 1], ["y", 2.5]])])
+    with zipfile.ZipFile(data) as z:
+        return {name: z.read(name).decode() for name in z.namelist()}
+
+
+def book(parts=None, method=zipfile.ZIP_DEFLATED, **more):
+    """A workbook of one sheet; parts: name: its text instead, or None to leave it out. sheet, strings: those two."""
+    parts = {**book_parts(), **(parts or {})}
+    for name, part in (("sheet", SHEET), ("strings", STRINGS)):
+        if name in more:
+            parts[part] = more[name]
+    return zipped({name: text for name, text in parts.items() if text is not None}, method)
+
+
+def sheet(rows, head="", tail="</sheetData></worksheet>"):
+    return f'<?xml version="1.0"?>{head}<worksheet xmlns="{workbook.MAIN}"><sheetData>{rows}{tail}'
+
+
+def inline(text):
+    return f'<row r="1"><c r="A1" t="inlineStr"><is><t>{text}</t></is></c></row>'
+
+
+def strings(items, head=""):
+    return f'{head}<sst xmlns="{workbook.MAIN}">{items}</sst>'
+
+
+def open_document(content, manifest=""):
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    return zipped({"mimetype": kind, "content.xml": content, "META-INF/manifest.xml": manifest or "<manifest/>"})
+
+
+TEN_TO_THE_12 = ('<!DOCTYPE a [<!ENTITY a "ha">'
+                 + "".join(f'<!ENTITY {chr(98 + i)} "{f"&{chr(97 + i)};" * 10}">' for i in range(12)) + "]>")
 
 
 class EngineCase(unittest.TestCase):
@@ -117,6 +159,51 @@ class BadInput(EngineCase):
                 cases[f"{kind} {part}"] = ("a.csv", data[:int(len(data) * part)], INVALID)
         self.refuses(cases)
 
+    def test_truncated_json(self):
+        rows = [json.dumps({"id": i, "city": f"city {i}"}) for i in range(20000)]
+        array, lines = "[" + ",\n".join(rows) + "]", "\n".join(rows)
+        cases = {}
+        for part in (0.1, 0.5, 0.999):
+            for name, text in (("a.json", array), ("a.jsonl", lines)):
+                cut = text[:int(len(text) * part)].rstrip("}\n")
+                cases[f"{name} {part}"] = (name, cut.encode(), INVALID, {"line": cut.count("\n") + 1})
+                cases[f"{name} {part}, packed"] = (name, gzip.compress(cut.encode()), INVALID, {"line": cut.count("\n") + 1})
+        cases["open"] = ("a.json", b"[", INVALID)
+        cases["object"] = ("a.json", b'{"a":', INVALID)
+        self.refuses(cases)
+
+    def test_truncated_workbooks(self):
+        whole, text = book(), book_parts()[SHEET]
+        cases = {f"file {part}": ("a.xlsx", whole[:int(len(whole) * part)], INVALID) for part in (0.01, 0.1, 0.5, 0.9, 0.999)}
+        cases["sheet"] = ("a.xlsx", book(sheet=text[:-30]), INVALID, SHEET)
+        cases["empty sheet part"] = ("a.xlsx", book(sheet=""), INVALID, SHEET)
+        cases["strings"] = ("a.xlsx", book(strings=book_parts()[STRINGS][:-9]), INVALID, STRINGS)
+        cases["no sheet"] = ("a.xlsx", book({SHEET: None}), INVALID, SHEET)
+        cases["no workbook part"] = ("a.xlsx", book({"xl/workbook.xml": None}), INVALID)
+        cases["ods"] = ("a.ods", open_document("<office:document-content"), INVALID, "content.xml")
+        self.refuses(cases)
+
+    def test_damaged_workbooks(self):
+        stored = book(method=zipfile.ZIP_STORED)
+        at = stored.index(b"<sheetData>") + 20
+        cases = {"wrong checksum": ("a.xlsx", stored[:at] + bytes([stored[at] ^ 1]) + stored[at + 1:], INVALID, SHEET),
+                 "tags that do not fit": ("a.xlsx", book(sheet=sheet("<row></c>")), INVALID, SHEET),
+                 "no XML": ("a.xlsx", book(sheet="id,city"), INVALID, SHEET),
+                 "string that is not there": ("a.xlsx", book(sheet=sheet('<row r="1"><c r="A1" t="s"><v>99</v></c></row>')), INVALID, "Prices"),
+                 "strings that are no UTF-8": ("a.xlsx", book(strings=strings("<si><t>\xff</t></si>").encode("latin-1")), INVALID, STRINGS),
+                 "ods": ("a.ods", open_document("<a></b>"), INVALID, "content.xml")}
+        self.refuses(cases)
+
+    def test_damaged_json(self):
+        good = b'{"a":1,"b":"x"}\n'
+        for name in ("a.json", "a.jsonl", "a.csv"):
+            for bad, column in ((b'{"a":}', 6), (b'{"a" 1}', 6), (b"{a:1}", 2), (b'{"a":01}', None), (b'{"a":"\x01"}', None),
+                                (b'{"a":NaN}', 6), (b'{"a":1}}', 8), (b'{"a":"\\x"}', None)):
+                error, _, _ = self.read(good * 5000 + bad + b"\n" + good * 10, name)
+                self.assertEqual((error.get("code"), error.get("line")), (INVALID, 5001), (name, bad, error))
+                if column:
+                    self.assertEqual(error["column"], column, (name, bad))
+
     def test_damaged(self):
         chance, cases = random.Random(4), {}
         for kind, packer in PACKERS.items():
@@ -135,6 +222,7 @@ class BadInput(EngineCase):
         ole = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504) + "EncryptedPackage".encode("utf-16le") + bytes(2000)
         self.refuses({"zip": ("a.zip", flagged(zipped(self.TEXT)), UNSUPPORTED, "encrypted", "a.csv", {"reason": "encrypted"}),
                       "workbook": ("a.xlsx", ole, UNSUPPORTED, "encrypted"),
+                      "sheet of a workbook": ("a.xlsx", flagged(book()), UNSUPPORTED, "encrypted"),
                       "7z": ("a.7z", b"7z\xbc\xaf\x27\x1c\0\4" + bytes(100), UNSUPPORTED, "7z")})
 
     def test_binary(self):
@@ -161,15 +249,23 @@ class BadInput(EngineCase):
         for label, data in {"no byte": b"", "mark": b"\xef\xbb\xbf", "utf-16 mark": b"\xff\xfe", "lines": b"\r\n\n\r", "line": b"\n"}.items():
             for name in ("a.csv", "a.tsv", "a"):
                 cases[f"{label}, {name}"] = (name, data, INVALID, {"reason": "empty"})
+            for name in ("a.json", "a.jsonl"):
+                cases[f"{label}, {name}"] = (name, data, INVALID)
             for kind, packer in PACKERS.items():
                 if data or kind != "zip of lzma":  # which libarchive takes for damaged
                     cases[f"{label} in {kind}"] = ("a.csv", packer(data), INVALID, {"reason": "empty"})
         cases["zip of nothing"] = ("a.zip", zipped({}), UNSUPPORTED, "empty")
+        for name, data in (("a.json", b"[]"), ("a.json", b"{}"), ("a.json", b"[{},{}]"), ("a.jsonl", b"{}\n{}\n"), ("a.csv", b"[]")):
+            cases[f"{name} {data}"] = (name, data, INVALID)
+        cases["workbook"] = ("a.xlsx", book(sheet=sheet("")), INVALID, {"reason": "empty"})
+        cases["cells without values"] = ("a.xlsx", book(sheet=sheet('<row r="1"><c r="A1" s="1"/></row>')), INVALID, {"reason": "empty"})
+        cases["ods"] = ("a.ods", open_document("<document-content/>"), INVALID)
         cases["zip of a folder"] = ("a.zip", zipped({"data/": b"", "__MACOSX/._a.csv": b"x"}), UNSUPPORTED, "empty")
         self.refuses(cases)
 
     def test_only_a_header(self):
         for data, name in ((b"a,b,c", "a.csv"), (b"a\tb\tc\n", "a.tsv"), (b"a,b,c\r\n\r\n", "a"), (gzip.compress(b"a,b,c\n"), "a.gz"),
+                           (book(sheet=sheet("<row>" + "".join(f'<c t="inlineStr"><is><t>{c}</t></is></c>' for c in "abc") + "</row>")), "a.xlsx"),
                            (zipped(b"a,b,c\n"), "a.zip"), ("a,b,c\n".encode("utf-16"), "a.csv")):
             answer, _, _ = self.read(data, name)
             self.assertEqual(answer.get("rows"), 0, (name, answer))
@@ -181,9 +277,23 @@ class BadInput(EngineCase):
                                    (csv, "a.gz", "csv"), (csv, "a.zip", "csv"), (gzip.compress(csv), "a.csv", "csv"),
                                    (zipped({"x.csv": csv}), "a.csv", "csv"), (zipped({"x.csv": csv}), "a.gz", "csv"),
                                    (lzma.compress(csv), "a.csv.gz", "csv"), (gzip.compress(csv), "a.xlsx", "csv"),
-                                   (csv.replace(b",", b"\t"), "a.txt", "tsv")):
+                                   (csv.replace(b",", b"\t"), "a.txt", "tsv"), (b'[{"a":1,"b":2}]', "a.csv", "json"),
+                                   (b'{"a":1,"b":2}\n', "a.csv", "json"), (b'[{"a":1,"b":2}]', "a.xlsx", "json"),
+                                   (b'[{"a":1,"b":2}]', "a.jsonl", "json"), (gzip.compress(b'[{"a":1,"b":2}]'), "a.csv.gz", "json"),
+                                   (zipped({"a.json": b'{"a":1,"b":2}'}), "a.csv", "json"), (csv, "a.jsonl", "csv")):
             answer, _, _ = self.read(data, name)
             self.assertEqual((answer.get("format"), answer.get("rows")), (wanted, 1), (name, answer))
+
+    def test_misnamed_lines_and_workbooks(self):
+        lines = b'{"a":1}\n{"a":2}\n'
+        for data, name, wanted in ((lines, "a.csv", "jsonl"), (lines, "a.txt", "jsonl"), (lines, "a", "jsonl"), (lines, "a.xlsx", "jsonl"),
+                                   (book(), "a.csv", "xlsx"), (book(), "a.json", "xlsx"), (book(), "a", "xlsx"), (book(), "a.ods", "xlsx"),
+                                   (book(), "a.zip", "xlsx"), (b"#!/bin/sh\n" + book(), "a.xlsx", "xlsx")):
+            answer, _, _ = self.read(data, name)
+            self.assertEqual((answer.get("format"), answer.get("rows")), (wanted, 2), (name, answer))
+        answer, _, _ = self.read(lines, "a.json")
+        self.assertIn(answer.get("format"), ("json", "jsonl"), answer)
+        self.assertEqual(answer["rows"], 2)
 
     def test_what_no_table_is_this_long(self):
         for label, data in (("line", b"x" * (9 * MIB)), ("columns", b"x," * (5 * MIB)), ("quotes", b'a\n"' + b"x\n" * (5 * MIB)),
@@ -220,6 +330,8 @@ class Bombs(EngineCase):
                 yield f"{label} in {kind}", packed, codes
                 if label in ("zeros", "rows"):
                     yield f"{label} in {kind}, packed again", gzip.compress(packed), (UNSUPPORTED,)
+        yield from self.json_bombs()
+        yield from self.workbook_bombs()
         member = gzip.compress(b"north,south,east,west\n" * (MIB // 2), 9)
         yield "members", gzip.compress(b"a,b\n") + member * 4, (LIMIT,)
         yield "empty members", gzip.compress(b"") * 50000, (INVALID,)
@@ -234,6 +346,58 @@ class Bombs(EngineCase):
         yield "overlapping entries", self.overlapping(30000), (LIMIT, INVALID, UNSUPPORTED)
         yield "an entry of 4 GiB, it says", zipped(b"a\n1\n", zipfile.ZIP_STORED).replace(
             (4).to_bytes(4, "little") * 2, b"\xfe\xff\xff\xff" * 2), (INVALID, LIMIT)
+
+    @staticmethod
+    def json_bombs():
+        """Named .csv all the same."""
+        yield "deep lists", b"[" * 2000000, (LIMIT,)
+        yield "deep objects", b'{"a":' * 1000000, (LIMIT,)
+        yield "deep cell", b'[{"a":' + b"[" * 1000000 + b"]" * 1000000 + b"}]", (LIMIT,)
+        yield "keys", b"[{" + b",".join(b'"k%d":1' % i for i in range(200000)) + b"}]", (LIMIT,)
+        yield "a key a line", b"\n".join(b'{"k%d":1}' % i for i in range(100000)), (LIMIT,)
+        yield "digits", b'[{"a":' + b"1" * (5 * MIB) + b"}]", (LIMIT,)
+        yield "open string", b'[{"a":"' + b"x" * (20 * MIB), (LIMIT,)
+        yield "long key", b'[{"' + b"k" * (20 * MIB) + b'":1}]', (LIMIT, INVALID)
+        yield "escapes", b'[{"a":"' + b"\\u0041" * 3000000 + b'"}]', (LIMIT,)
+        yield "long list in a cell", b'[{"a":[' + b"1," * 5000000 + b"1]}]", (LIMIT,)
+        for kind in ("gzip", "zip", "xz"):
+            yield f"objects in {kind}", PACKERS[kind](b'[{"a":1}' + b',{"a":1,"b":2}' * (17 * MIB // 14) + b"]"), (LIMIT,)
+            yield f"lines in {kind}", PACKERS[kind](b'{"a":1,"b":2}\n' * (17 * MIB // 14)), (LIMIT,)
+            yield f"space in {kind}", PACKERS[kind](b'{"a":1}\n' + b" " * (17 * MIB)), (LIMIT,)
+
+    @staticmethod
+    def workbook_bombs():
+        yield "entities", book(sheet=sheet(inline("&m;"), TEN_TO_THE_12)), (INVALID,)
+        yield "entities in strings", book(strings=strings("<si><t>&m;</t></si>", TEN_TO_THE_12)), (INVALID,)
+        yield "an entity from outside", book(sheet=sheet(inline("&a;"), '<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]>')), (INVALID,)
+        yield "deep elements", book(sheet=sheet("<a>" * 1000000)), (INVALID,)
+        yield "deep elements in strings", book(strings=strings("<si>" * 1000000)), (INVALID,)
+        yield "long attribute", book(sheet=sheet(f'<row r="{"1" * (16 * MIB)}"/>')), (INVALID, LIMIT)
+        yield "long text", book(sheet=sheet(inline("x" * (16 * MIB - 1000)))), (LIMIT,)
+        yield "long name", book(sheet="<" + "x" * (17 * MIB)), (INVALID, LIMIT)
+        yield "long comment", book(sheet=sheet("<!--" + "-x" * (8 * MIB))), (INVALID, LIMIT)
+        yield "long CDATA", book(sheet=sheet(inline("<![CDATA[" + "x" * (17 * MIB)))), (INVALID, LIMIT)
+        yield "attributes", book(sheet=sheet("<row " + " ".join(f'a{i}="1"' for i in range(500000)) + "/>")), (INVALID, LIMIT)
+        yield "references", book(sheet=sheet(inline("&amp;" * 3000000))), (INVALID, LIMIT)
+        yield "zeros", book(sheet=bytes(17 * MIB)), (INVALID, LIMIT)
+        yield "space", book(sheet=sheet(" " * (17 * MIB))), (LIMIT,)
+        yield "empty rows", book(sheet=sheet("<row/>" * (17 * MIB // 6))), (INVALID, LIMIT)
+        yield "far cell", book(sheet=sheet('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>')), (LIMIT,)
+        yield "cell beyond", book(sheet=sheet('<row r="99999999999999"><c r="ZZZZZZZ99999999999999"><v>1</v></c></row>')), (LIMIT, INVALID)
+        yield "one string, often", book(sheet=sheet('<row><c t="s"><v>0</v></c></row>' * 3000),
+                                        strings=strings(f"<si><t>{'y' * 900000}</t></si>")), (LIMIT,)
+        yield "many strings", book(strings=strings("<si/>" * 3000000)), (INVALID, LIMIT, None)
+        yield "sheets", book({"xl/workbook.xml": f'<workbook xmlns="{workbook.MAIN}" xmlns:r="{workbook.RELATIONS}"><sheets>' + "".join(
+            f'<sheet name="S{i}" sheetId="{i}" r:id="rId1"/>' for i in range(1, 100000)) + "</sheets></workbook>"}), (LIMIT,)
+        yield "a workbook in gzip", gzip.compress(book()), (UNSUPPORTED,)
+        names = " ".join(f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for prefix, name in
+                         (("office", "office"), ("table", "table"), ("text", "text")))
+        for label, row, cell in (("rows", 1000000000, 1), ("cells", 1, 1000000000), ("both", 1000000, 1000)):
+            yield f"repeated {label}", open_document(
+                f'<office:document-content {names}><office:body><office:spreadsheet><table:table table:name="S"><table:table-row '
+                f'table:number-rows-repeated="{row}"><table:table-cell office:value-type="string" table:number-columns-repeated="{cell}">'
+                f"<text:p>{'y' * 900}</text:p></table:table-cell></table:table-row></table:table></office:spreadsheet></office:body>"
+                "</office:document-content>"), (LIMIT,)
 
     @staticmethod
     def many(count, name):

@@ -82,6 +82,9 @@ static void misnamed(void **state)
     assert_string_equal(text_as("{\"a\":1}\n{\"a\":2}\n", "x.csv"), "jsonl");
     assert_string_equal(text_as("{\n  \"a\": 1\n}\n", "x.tsv"), "json");
     assert_string_equal(text_as("[]", "x.csv"), "json");
+    assert_string_equal(text_as("[{\"a\":1},\n{\"a\":2}]\n", "x.jsonl"), "json");
+    assert_string_equal(text_as("[{\"a\":1}]\n[{\"a\":2}]\n", "x.jsonl"), "jsonl");
+    assert_string_equal(text_as("{\"a\":1}\n", "x.jsonl"), "jsonl");
     memset(long_json, 'x', sizeof long_json);
     memcpy(long_json, "{\"a\":\"", 6);
     assert_string_equal(found(long_json, sizeof long_json, "x.csv"), "json");
