@@ -3,7 +3,8 @@
 #ifndef TESTS_ZIPMAKER_H
 #define TESTS_ZIPMAKER_H
 #include "base/buf.h"
-#include "unit.h"
+#include <stdbool.h>
+#include <string.h>
 
 struct member {
     const char *name, *bytes;
