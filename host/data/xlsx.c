@@ -12,6 +12,7 @@
 
 struct sheet {
     char *name, *id; /* of its relationship */
+    const al_zip_entry *entry;
     bool hidden;
 };
 
@@ -244,11 +245,21 @@ static int read_strings(struct xlsx *x, al_err *err)
                : rc;
 }
 
+/* A small file cannot have a part read a thousand times. */
+static int check_once(const struct xlsx *x, const struct sheet *s, al_err *err)
+{
+    for (const struct sheet *t = x->sheets; t < s; t++)
+        if (t->entry == s->entry)
+            return al_err_setf(err, AL_EDATA, "ingest_invalid", s->entry->name,
+                               "it is the part of two sheets, \"%.80s\" and \"%.80s\"", t->name,
+                               s->name);
+    return AL_OK;
+}
+
 /* Chart sheets, dialogs and macros have no cells. */
-static int read_sheet(struct xlsx *x, al_sheets *sheets, const struct sheet *s, al_err *err)
+static int read_sheet(struct xlsx *x, al_sheets *sheets, struct sheet *s, al_err *err)
 {
     const al_rel *rel = al_rels_by_id(&x->rels, s->id, strlen(s->id));
-    const al_zip_entry *entry;
     int rc;
 
     if (!rel)
@@ -256,12 +267,14 @@ static int read_sheet(struct xlsx *x, al_sheets *sheets, const struct sheet *s, 
                            "sheet \"%.100s\" has no part: the workbook is damaged", s->name);
     if (strcmp(rel->type, "worksheet") != 0)
         return AL_OK;
-    entry = al_zip_find(x->zip, rel->part);
-    if (!entry)
+    s->entry = al_zip_find(x->zip, rel->part);
+    if (!s->entry)
         return al_opc_missing(rel->part, err);
-    rc = al_sheet_begin(sheets, s->name, s->hidden, err);
+    rc = check_once(x, s, err);
     if (rc == AL_OK)
-        rc = al_worksheet_read(sheets, &x->book, x->zip, entry, err);
+        rc = al_sheet_begin(sheets, s->name, s->hidden, err);
+    if (rc == AL_OK)
+        rc = al_worksheet_read(sheets, &x->book, x->zip, s->entry, err);
     return rc == AL_OK ? al_sheet_end(sheets, err) : rc;
 }
 

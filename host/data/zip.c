@@ -14,6 +14,8 @@
 /* Of a central directory, which libarchive keeps in memory: 65,536 entries and long names. */
 #define DIRECTORY_BYTES (UINT64_C(8) << 20)
 
+#define MOST_PASSED (4 * (uint64_t)AL_ZIP_MAX_ENTRIES)
+
 struct entry {
     al_zip_entry public;
     uint64_t counted; /* of its bytes, by the expansion */
@@ -24,7 +26,9 @@ struct al_zip {
     uint64_t size;
     struct entry *entries;
     size_t count, room;
-    pthread_mutex_t lock; /* of the counts */
+    pthread_mutex_t lock; /* of the counts and of what is idle */
+    al_zip_stream *idle;  /* closed: the next one may go on from there, or NULL */
+    uint64_t passed;      /* headers */
     al_expansion expansion;
     _Atomic uint64_t consumed;
 };
@@ -37,7 +41,8 @@ struct al_zip_stream {
     const unsigned char *block; /* libarchive's */
     size_t left;                /* of it */
     uint64_t at;                /* of the entry, behind the block */
-    bool ended;
+    bool ended, failed;
+    size_t passed; /* headers of entries */
 };
 
 static int no_memory(al_err *err)
@@ -146,10 +151,19 @@ int al_zip_open(al_zip **out, int fd, uint64_t max_bytes, al_err *err)
     return rc;
 }
 
+static void free_stream(al_zip_stream *s)
+{
+    if (!s)
+        return;
+    al_archive_close(&s->archive);
+    free(s);
+}
+
 void al_zip_close(al_zip *z)
 {
     if (!z)
         return;
+    free_stream(z->idle);
     for (size_t i = 0; i < z->count; i++)
         free((char *)z->entries[i].public.name);
     free(z->entries);
@@ -178,22 +192,53 @@ const al_zip_entry *al_zip_find(const al_zip *z, const char *name)
     return NULL;
 }
 
+/* Each entry in front costs a look at its header: a file cannot have many of them passed again and
+ * again, by parts that it wants in an order that is not its own. */
+static int pass_headers(al_zip_stream *s, size_t n, al_err *err)
+{
+    bool too_many;
+
+    pthread_mutex_lock(&s->zip->lock);
+    s->zip->passed += n;
+    too_many = s->zip->passed > MOST_PASSED;
+    pthread_mutex_unlock(&s->zip->lock);
+    return too_many ? al_err_set(err, AL_EDATA, "ingest_invalid", s->entry->public.name,
+                                 "its parts lie in an order that takes too long to read")
+                    : AL_OK;
+}
+
 static int find_header(al_zip_stream *s, al_err *err)
 {
     const char *name = s->entry->public.name;
-    size_t passed = (size_t)(s->entry - s->zip->entries) + 1;
+    size_t wanted = (size_t)(s->entry - s->zip->entries) + 1;
     struct archive_entry *e;
+    int rc = pass_headers(s, wanted - s->passed, err);
 
-    while (passed-- > 0) {
-        int rc = al_archive_next(&s->archive, &e, name, err);
-
+    while (rc == AL_OK && s->passed < wanted) {
+        rc = al_archive_next(&s->archive, &e, name, err);
         if (rc < 0)
             return rc;
         if (rc == 0)
             return al_err_set(err, AL_EIO, "io_error", "input",
                               "the file changed while it was read");
+        rc = AL_OK;
+        s->passed++;
     }
-    return AL_OK;
+    return rc;
+}
+
+/* The idle one, when it has not passed the entry. */
+static al_zip_stream *take_idle(al_zip *z, const struct entry *entry)
+{
+    al_zip_stream *s = NULL;
+
+    pthread_mutex_lock(&z->lock);
+    if (z->idle && z->idle->passed <= (size_t)(entry - z->entries)) {
+        s = z->idle;
+        z->idle = NULL;
+    }
+    pthread_mutex_unlock(&z->lock);
+    return s;
 }
 
 int al_zip_stream_open(al_zip_stream **out, al_zip *z, const al_zip_entry *entry, al_err *err)
@@ -207,14 +252,22 @@ int al_zip_stream_open(al_zip_stream **out, al_zip *z, const al_zip_entry *entry
                    "encrypted: save it without a password");
         return al_err_reason(err, AL_ENOTSUP, "encrypted");
     }
-    s = calloc(1, sizeof *s);
-    if (!s)
-        return no_memory(err);
-    s->zip = z;
-    s->entry = (struct entry *)entry; /* its first member */
-    rc = al_archive_open(&s->archive, z->fd, z->size, AL_ARCHIVE_ZIP, err);
+    s = take_idle(z, (const struct entry *)entry); /* its first member */
+    if (s) {
+        rc = AL_OK;
+    } else {
+        s = calloc(1, sizeof *s);
+        if (!s)
+            return no_memory(err);
+        s->zip = z;
+        rc = al_archive_open(&s->archive, z->fd, z->size, AL_ARCHIVE_ZIP, err);
+    }
+    s->entry = (struct entry *)entry;
+    s->left = s->at = 0;
+    s->ended = false;
     if (rc == AL_OK)
         rc = find_header(s, err);
+    s->failed = rc != AL_OK;
     if (rc == AL_OK)
         *out = s;
     else
@@ -224,10 +277,19 @@ int al_zip_stream_open(al_zip_stream **out, al_zip *z, const al_zip_entry *entry
 
 void al_zip_stream_close(al_zip_stream *s)
 {
+    al_zip_stream *other;
+
     if (!s)
         return;
-    al_archive_close(&s->archive);
-    free(s);
+    if (s->failed) {
+        free_stream(s);
+        return;
+    }
+    pthread_mutex_lock(&s->zip->lock);
+    other = s->zip->idle;
+    s->zip->idle = s;
+    pthread_mutex_unlock(&s->zip->lock);
+    free_stream(other);
 }
 
 /* Counts what was not counted before. */
@@ -253,7 +315,10 @@ static int next_block(al_zip_stream *s, al_err *err)
     s->told = s->archive.taken;
     s->at += s->left;
     s->ended = s->left == 0;
-    return rc == AL_OK ? count(s, err) : rc;
+    if (rc == AL_OK)
+        rc = count(s, err);
+    s->failed = rc != AL_OK;
+    return rc;
 }
 
 int al_zip_stream_read(al_zip_stream *s, void *out, size_t len, size_t *got, al_err *err)

@@ -31,8 +31,10 @@ const al_zip_entry *al_zip_at(const al_zip *z, size_t i); /* in the order of the
  * names of parts. NULL when there is none. */
 const al_zip_entry *al_zip_find(const al_zip *z, const char *name);
 
-/* Reads an entry of z from its first byte on. Streams of one zip may be read at the same time, each
- * by one thread. "dataset_unsupported" for an encrypted entry or an unknown way of packing. */
+/* Reads an entry of z from its first byte on, soonest when it lies behind the one of the stream
+ * closed last: "ingest_invalid" when too many headers were passed to find entries. Streams of one
+ * zip may be read at the same time, each by one thread. "dataset_unsupported" for an encrypted
+ * entry or an unknown way of packing. */
 int al_zip_stream_open(al_zip_stream **out, al_zip *z, const al_zip_entry *entry, al_err *err);
 void al_zip_stream_close(al_zip_stream *s);
 /* The next bytes, at most len > 0: how many in *got, 0 at the end. Size and CRC are checked:

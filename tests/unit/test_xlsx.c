@@ -272,6 +272,17 @@ static void sheets(void **state)
     assert_true(says("\"rows\":2"));
 }
 
+static void one_part_for_two_sheets(void **state)
+{
+    struct book b = plain;
+
+    (void)state;
+    b.book = "<workbook xmlns:r=\"r\"><sheets><sheet name=\"One\" r:id=\"rId1\"/>"
+             "<sheet name=\"Two\" r:id=\"rId1\"/></sheets></workbook>";
+    make(&b);
+    fails(AL_EDATA, "ingest_invalid", "xl/worksheets/sheet1.xml", "\"One\" and \"Two\"");
+}
+
 static void nothing_in_it(void **state)
 {
     (void)state;
@@ -423,6 +434,7 @@ int main(void)
         TEST(headers),
         TEST(empty_rows_and_cells),
         TEST(sheets),
+        TEST(one_part_for_two_sheets),
         TEST(nothing_in_it),
         TEST(missing_parts),
         TEST(parts_that_need_not_be),

@@ -261,6 +261,72 @@ struct reader {
     size_t len;
 };
 
+/* In whatever order: those that were left in the middle, those in front, the same again. */
+static void one_after_another(void **state)
+{
+    const struct member members[] = {
+        { .name = "a", .bytes = "first" },
+        { .name = "b", .bytes = "second", .descriptor = true },
+        { .name = "c", .bytes = "" },
+        { .name = "d", .bytes = "fourth" },
+    };
+    static const char order[] = "abcdabcddcbaacbdbbda";
+    al_err err = { 0 };
+    al_buf b;
+    al_zip *z;
+    int fd;
+
+    (void)state;
+    al_buf_init(&b, 0);
+    make_zip(&b, members, 4);
+    z = open_zip(&b, &fd);
+    for (size_t i = 0; order[i]; i++) {
+        const struct member *m = &members[order[i] - 'a'];
+        size_t len = strlen(m->bytes), want = i % 3 == 0 && len ? 2 : len, got;
+        al_zip_stream *s;
+        char bytes[16];
+
+        assert_int_equal(al_zip_stream_open(&s, z, al_zip_find(z, m->name), &err), AL_OK);
+        assert_int_equal(al_zip_stream_read(s, bytes, want ? want : 1, &got, &err), AL_OK);
+        assert_int_equal(got, want);
+        assert_memory_equal(bytes, m->bytes, want);
+        al_zip_stream_close(s);
+    }
+    al_zip_close(z);
+    close(fd);
+    al_buf_free(&b);
+}
+
+static void forth_and_back_too_often(void **state)
+{
+    enum { MEMBERS = 4000 };
+    struct member *members = calloc(MEMBERS, sizeof *members);
+    al_zip_stream *s;
+    al_err err = { 0 };
+    int fd, rc = AL_OK, tries = 0;
+    al_buf b;
+    al_zip *z;
+
+    (void)state;
+    for (size_t i = 0; i < MEMBERS; i++)
+        members[i] = (struct member){ .name = "x", .bytes = "" };
+    al_buf_init(&b, 0);
+    make_zip(&b, members, MEMBERS);
+    z = open_zip(&b, &fd);
+    for (; rc == AL_OK && tries < 200; tries++) {
+        rc = al_zip_stream_open(&s, z, al_zip_at(z, tries % 2 ? 0 : MEMBERS - 1), &err);
+        if (rc == AL_OK)
+            al_zip_stream_close(s);
+    }
+    assert_int_equal(rc, AL_EDATA);
+    assert_string_equal(err.id, "ingest_invalid");
+    assert_in_range(tries, 50, 199);
+    al_zip_close(z);
+    close(fd);
+    al_buf_free(&b);
+    free(members);
+}
+
 static void *read_all(void *data)
 {
     struct reader *r = data;
@@ -313,6 +379,8 @@ int main(void)
         cmocka_unit_test(truncated_files),
         cmocka_unit_test(what_comes_out_is_counted),
         cmocka_unit_test(too_many_entries),
+        cmocka_unit_test(one_after_another),
+        cmocka_unit_test(forth_and_back_too_often),
         cmocka_unit_test(streams_on_threads),
     };
 
