@@ -278,6 +278,15 @@ class Inspect(Tables):
         self.assertFalse(re.search("[█▁─\x1b]", done.stdout))
         self.assertIn("most frequent", done.stdout)
 
+    def test_wide_rows_are_counted_on_a_terminal_and_whole_on_a_pipe(self):
+        self.put("wide.csv", ",".join(f"column_{n}" for n in range(30)) + "\n" + ",".join(str(n) * 9 for n in range(30)) + "\n")
+        for args in (["query", "wide.csv", "SELECT * FROM data"], ["view", "--head", "wide.csv"]):
+            with self.terminal("data", *args) as t:
+                self.assertEqual(t.status(), 0)
+                self.assertTrue(all(len(line) <= 80 for line in t.screen()))
+                self.assertRegex(self.line(t.screen(), "column_0"), r"column_4 +25 more columns →$")
+            self.assertIn("column_29", self.alisio("data", *args).stdout)
+
     def test_the_whole_width_is_used_and_none_is_needed(self):
         self.put("long.csv", "".join(f"a heading that is long number {n}," for n in range(8)) + "z\n"
                  + "\n".join(",".join(str(n * k) for n in range(9)) for k in range(50)))

@@ -10,6 +10,7 @@ local sql_text = require "alisio.data.sql"
 local cells = require "alisio.ui.cli.lib.cells"
 local inspect_page = require "alisio.ui.cli.lib.inspect"
 local progress = require "alisio.ui.cli.lib.progress"
+local row_lines = require "alisio.ui.cli.lib.rows"
 local table_lines = require "alisio.ui.cli.lib.table"
 
 local M = {
@@ -107,8 +108,14 @@ local function print_columns(ctx, sheet)
   ctx:out(table_lines.draw(rows, { [3] = true, [4] = true, [7] = true }))
 end
 
---- Rows under the names of their columns; columns of numbers stand at the right.
+--- Rows under the names of their columns: on a terminal as many as fit, on a pipe whole, those of numbers at
+--- the right.
 local function print_rows(ctx, names, list)
+  if term.is_tty(1) then
+    local options = { width = (term.size(1)), locale = ctx.locale, color = term.color(1) }
+    ctx:out(table.concat(row_lines.lines(names, list, options), "\n") .. "\n")
+    return
+  end
   local rows, right = { {} }, {}
   for i, name in ipairs(names) do
     rows[1][i] = cells.show(name)
@@ -320,8 +327,9 @@ end
 
 local how = {
   { name = "format", value = "NAME", kind = "string", values = { "csv", "tsv", "json", "jsonl", "xlsx", "ods" },
-    help = { en = "Read it as this, whatever its name says.", es = "Lo lee como esto, diga lo que diga su nombre." } },
-  { name = "delimiter", value = "C", kind = "string", help = { en = "Character between the fields.", es = "Carácter entre los campos." } },
+    help = { en = "Read it as this, whatever it looks like.", es = "Lo lee como esto, parezca lo que parezca." } },
+  { name = "delimiter", value = "C", kind = "string",
+    help = { en = "Character between the fields, or tab.", es = "Carácter entre los campos, o tab." } },
   { name = "no-header", help = { en = "The first row is data.", es = "La primera fila son datos." } },
   { name = "header", help = { en = "The first row holds the names.", es = "La primera fila contiene los nombres." } },
   { name = "encoding", value = "NAME", kind = "string", values = { "utf-8", "utf-16le", "utf-16be", "windows-1252" },

@@ -15,8 +15,8 @@ local M = {
       kind = "string",
       values = { "bash", "zsh", "fish" },
       help = {
-        en = "Print the completion script of bash, zsh or fish.",
-        es = "Imprime el script de completado de bash, zsh o fish.",
+        en = "Print the completion script of a shell.",
+        es = "Imprime el script de completado de una shell.",
       },
     },
     {

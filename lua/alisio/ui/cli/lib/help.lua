@@ -62,11 +62,20 @@ local function rows(list, out)
   end
 end
 
+--- What an option does, and the words it takes where these are few.
+local function option_help(option, locale)
+  local help = text.pick(option.help, locale)
+  if not option.values then
+    return help
+  end
+  return (help:gsub("%.$", "")) .. ": " .. table.concat(option.values, ", ") .. "."
+end
+
 local function option_rows(list, locale)
   local out = {}
   for _, option in ipairs(list) do
     local shown = "--" .. option.name .. (option.value and " " .. options.placeholder(option, locale) or "")
-    out[#out + 1] = { shown, text.pick(option.help, locale) }
+    out[#out + 1] = { shown, option_help(option, locale) }
   end
   return out
 end
@@ -354,7 +363,7 @@ function M.man(cli, version)
         out[#out + 1] = ".RS"
         out[#out + 1] = ".TP"
         out[#out + 1] = roff_option(option)
-        out[#out + 1] = roff(text.pick(option.help, "en"))
+        out[#out + 1] = roff(option_help(option, "en"))
         out[#out + 1] = ".RE"
       end
     end
@@ -363,7 +372,7 @@ function M.man(cli, version)
   for _, option in ipairs(options.common) do
     out[#out + 1] = ".TP"
     out[#out + 1] = roff_option(option)
-    out[#out + 1] = roff(text.pick(option.help, "en"))
+    out[#out + 1] = roff(option_help(option, "en"))
   end
   for _, section in ipairs(man_tail) do
     out[#out + 1] = ".SH " .. section[1]

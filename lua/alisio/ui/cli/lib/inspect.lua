@@ -8,6 +8,7 @@ local distribution = require "alisio.data.distribution"
 local blocks = require "alisio.ui.cli.lib.blocks"
 local cells = require "alisio.ui.cli.lib.cells"
 local pick = require("alisio.ui.cli.lib.text").pick
+local row_lines = require "alisio.ui.cli.lib.rows"
 
 local M = {}
 
@@ -27,7 +28,6 @@ local said = {
   spread = { en = "spread", es = "reparto" },
   range = { en = "from – to", es = "de – a" },
   mean = { en = "mean", es = "media" },
-  no_cell = { en = "empty", es = "vacía" },
   frequent = { en = "Most frequent", es = "Más frecuentes" },
   first = { en = "First rows", es = "Primeras filas" },
   rows = {
@@ -37,10 +37,6 @@ local said = {
   columns = {
     one = { en = "{count} column", es = "{count} columna" },
     other = { en = "{count} columns", es = "{count} columnas" },
-  },
-  more = {
-    one = { en = "{count} more column →", es = "{count} columna más →" },
-    other = { en = "{count} more columns →", es = "{count} columnas más →" },
   },
   more_bars = {
     one = { en = "and {count} more column that repeats its values", es = "y {count} columna más que repite sus valores" },
@@ -290,46 +286,13 @@ local function print_bars(page, sheet)
   end
 end
 
---- Rows in as many columns as fit; how many do not is said.
----@param page table
----@param columns table[]  of a description
----@param rows any[][]
-local function print_rows(page, columns, rows)
-  local room, shown, width = page.width - LEFT, {}, {}
-  for c, column in ipairs(columns) do
-    local name = cells.text(column.name)
-    local wide = text.width(name)
-    for _, row in ipairs(rows) do
-      wide = math.max(wide, text.width(given(row[c]) and cells.show(row[c]) or page:t "no_cell"))
-    end
-    wide = math.min(wide, VALUE_MOST)
-    local more = c < #columns and GAP + text.width(page:count("more", #columns - c)) or 0
-    if c == 1 then
-      wide = math.max(1, math.min(wide, room - more))
-    elseif wide + more > room then
-      break
-    end
-    shown[c], width[c] = name, wide
-    room = room - wide - GAP
+local function print_rows(page, sheet)
+  local names = {}
+  for c, column in ipairs(sheet.columns) do
+    names[c] = column.name
   end
-  local head = {}
-  for c, name in ipairs(shown) do
-    local number = columns[c].type == "integer" or columns[c].type == "real"
-    head[c] = page:paint(pad(cells.middle(name, width[c]), width[c], number), "strong")
-  end
-  if #shown < #columns then
-    head[#head + 1] = page:paint(page:count("more", #columns - #shown), "quiet")
-  end
-  page:add((" "):rep(LEFT) .. table.concat(head, (" "):rep(GAP)))
-  for _, row in ipairs(rows) do
-    local line = {}
-    for c in ipairs(shown) do
-      local value = row[c]
-      local cell = text.truncate(given(value) and cells.show(value) or page:t "no_cell", width[c])
-      local padded = pad(cell, width[c], math.type(value) ~= nil)
-      line[c] = given(value) and padded or page:paint(padded, "quiet")
-    end
-    page:add((" "):rep(LEFT) .. table.concat(line, (" "):rep(GAP)))
+  for _, line in ipairs(row_lines.lines(names, sheet.sample, { width = page.width - LEFT, locale = page.locale, color = page.color })) do
+    page:add((" "):rep(LEFT) .. line)
   end
 end
 
@@ -396,7 +359,7 @@ function M.lines(described, options)
     if #sheet.sample > 0 and options.sample ~= false then
       page:add()
       page:add((" "):rep(LEFT) .. page:paint(page:t "first", "quiet"))
-      print_rows(page, sheet.columns, sheet.sample)
+      print_rows(page, sheet)
     end
   end
   print_exactness(page, described.sheets)

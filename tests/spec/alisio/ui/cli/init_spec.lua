@@ -70,6 +70,12 @@ describe("the command line", function()
     end
   end)
 
+  it("lists the words an option takes, in help and man page", function()
+    local _, out = run("data", "inspect", "--help")
+    assert.matches("utf%-16le, utf%-16be,%s+windows%-1252%.", out)
+    assert.matches("csv, tsv, json, jsonl, xlsx, ods%.", (help.man(cli, "0")))
+  end)
+
   it("names the nearest command, with status 2", function()
     local status, out, err = run "vesion"
     assert.same({ 2, "", "alisio: There is no command vesion. Did you mean version?\n" }, { status, out, err })
