@@ -8,12 +8,17 @@
 #include "jail/sanitizer.h"
 #include "jail/seccomp.h"
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { SOCKET = 3, TMP = 4 };
+
+#define ARENAS 16 /* 64 MiB of addresses each, which the limit counts, however many threads */
 
 #if AL_SANITIZER
 /* The search for leaks needs what the engine gives up; the unit tests look for them. */
@@ -59,6 +64,9 @@ int main(int argc, char **argv)
         fputs("alisio engine: started by alisio only, with its descriptors\n", stderr);
         return 2;
     }
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, ARENAS);
+#endif
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* then EFBIG says so */
     al_limits_close_from(TMP + 1);

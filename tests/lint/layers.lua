@@ -26,7 +26,7 @@ local SYSTEM = {}
 for name in ([[
   assert ctype errno fenv float inttypes limits locale math setjmp signal stdalign stdarg stdatomic stdbool stddef
   stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
-  dirent dlfcn fcntl fnmatch getopt grp langinfo libgen netdb poll pthread pwd regex sched semaphore spawn
+  dirent dlfcn fcntl fnmatch getopt grp langinfo libgen malloc netdb poll pthread pwd regex sched semaphore spawn
   strings termios unistd syscall endian features elf fts link
   emmintrin immintrin arm_neon
 ]]):gmatch "%S+" do
