@@ -415,9 +415,9 @@ static int64_t first_from(const al_vector *v, double number, bool open)
     double unit = ten[v->decimals], scaled = number * unit;
     int64_t e;
 
-    if (!(scaled > -0x1p52))
+    if (!(scaled >= -0x1p53))
         return INT64_MIN + 1;
-    if (scaled > 0x1p52)
+    if (scaled > 0x1p53)
         return INT64_MAX;
     e = (int64_t)floor(scaled) - 2;
     while ((double)e / unit < number || (open && (double)e / unit == number))

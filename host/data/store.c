@@ -10,9 +10,9 @@
 #define MAX_TABLES 16 /* and descriptors */
 
 struct kept {
-    al_vector *vector;
-    uint64_t used; /* when, in questions */
-    bool needed;   /* since al_store_get */
+    al_vector *vector, *codes; /* codes: of a vector of numbers, or NULL */
+    uint64_t used;             /* when, in questions */
+    bool needed;               /* since al_store_get */
 };
 
 struct al_store_table {
@@ -43,10 +43,22 @@ int al_store_open(al_store **out, al_err *err)
     return AL_OK;
 }
 
+static void drop(struct kept *k)
+{
+    al_vector_free(k->vector);
+    al_vector_free(k->codes);
+    k->vector = k->codes = NULL;
+}
+
+static uint64_t size_of(const struct kept *k)
+{
+    return (k->vector ? k->vector->bytes : 0) + (k->codes ? k->codes->bytes : 0);
+}
+
 static void close_table(al_store_table *t)
 {
     for (size_t i = 0; t->columns && i < al_scan_columns(t->scan); i++)
-        al_vector_free(t->columns[i].vector);
+        drop(&t->columns[i]);
     free(t->columns);
     al_scan_close(t->scan);
     if (t->fd >= 0)
@@ -73,7 +85,7 @@ static uint64_t bytes_of(const al_store *s)
 
     for (const al_store_table *t = s->tables; t; t = t->next)
         for (size_t i = 0; i < al_scan_columns(t->scan); i++)
-            n += t->columns[i].vector ? t->columns[i].vector->bytes : 0;
+            n += size_of(&t->columns[i]);
     return n;
 }
 
@@ -99,8 +111,7 @@ static void make_room(al_store *s, uint64_t more)
 
         if (!k)
             return;
-        al_vector_free(k->vector);
-        k->vector = NULL;
+        drop(k);
     }
 }
 
@@ -259,6 +270,17 @@ int al_store_need(al_store_table *t, const uint32_t *columns, size_t n, al_work 
 al_vector *al_store_vector(al_store_table *t, uint32_t column)
 {
     return t->columns[column].vector;
+}
+
+int al_store_codes(al_store_table *t, uint32_t column, al_vector **out, al_work *w, al_err *err)
+{
+    struct kept *k = &t->columns[column];
+    int rc = AL_OK;
+
+    if (k->vector->form != AL_VECTOR_CODES && !k->codes)
+        rc = al_vector_codes(k->vector, &k->codes, w, err);
+    *out = k->codes ? k->codes : k->vector;
+    return rc;
 }
 
 /* Longer than most texts are; what they really take shows when they are read. */

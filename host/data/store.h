@@ -30,6 +30,8 @@ const al_scan *al_store_scan(const al_store_table *t);
 int al_store_need(al_store_table *t, const uint32_t *columns, size_t n, al_work *w, al_err *err);
 /* A column that was needed before. Not const: a rank may be added, see al_vector_rank. */
 al_vector *al_store_vector(al_store_table *t, uint32_t column);
+/* The same, as codes: made of the numbers and kept, when it is no vector of codes. */
+int al_store_codes(al_store_table *t, uint32_t column, al_vector **out, al_work *w, al_err *err);
 /* About how many bytes need would add; a guess from what the dataset says of its columns. */
 uint64_t al_store_cost(const al_store_table *t, const uint32_t *columns, size_t n);
 

@@ -23,6 +23,11 @@
 
 static const double ten[] = { 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9 };
 
+double al_vector_unit(int decimals)
+{
+    return ten[decimals];
+}
+
 /* ---- values as bytes ---- */
 
 enum { LONG_TEXT = 248, INTEGER, REAL }; /* first bytes; less: a text of so many */
@@ -447,14 +452,17 @@ static int add_cells(struct chunk *c, const al_cell *cells, size_t n)
     return AL_OK;
 }
 
-/* How many decimals n numbers have at most, from `least` on; -1: more than can be. */
-static int decimals_of(const double *v, uint32_t n, int least)
+int al_vector_decimals(const double *v, uint32_t n)
 {
+    int least = 0;
+
     for (uint32_t i = 0; i < n; i++) {
         for (;; least++) {
             double scaled, whole;
 
             if (v[i] != v[i])
+                break;
+            if (least == 0 && is_whole(v[i]) && (v[i] != 0 || !signbit(v[i])))
                 break;
             if (least > MAX_DECIMALS)
                 return -1;
@@ -481,7 +489,7 @@ static void end_chunk(struct chunk *c)
         c->least = v[i] < c->least ? v[i] : c->least;
         c->most = v[i] > c->most ? v[i] : c->most;
     }
-    c->decimals = decimals_of(v, c->rows, 0);
+    c->decimals = al_vector_decimals(v, c->rows);
 }
 
 /* ---- reading ---- */
@@ -852,7 +860,7 @@ static int move_integers(void *arg, const al_work_part *part, al_err *err)
     narrow += m->row[part->index];
     wide += m->row[part->index];
     for (uint32_t i = 0; i < c->rows; i++) {
-        double whole = to_whole(from[i] * unit);
+        double whole = m->v->decimals ? to_whole(from[i] * unit) : from[i];
 
         exact &= whole / unit == from[i] || from[i] != from[i];
         if (m->v->width == 4)
@@ -878,7 +886,7 @@ static int move_reals(void *arg, const al_work_part *part, al_err *err)
 static int make_numbers(struct making *m, al_work *w, al_err *err)
 {
     al_vector *v = m->v;
-    double most = 0;
+    double least = HUGE_VAL, most = -HUGE_VAL, large;
     int decimals = 0, rc;
 
     for (size_t i = 0; i < m->nchunks; i++) {
@@ -887,13 +895,16 @@ static int make_numbers(struct making *m, al_work *w, al_err *err)
         decimals = c->decimals < 0 || decimals < 0 ? -1
                    : c->decimals > decimals        ? c->decimals
                                                    : decimals;
-        if (c->least <= c->most)
-            most = fmax(most, fmax(fabs(c->least), fabs(c->most)));
+        least = fmin(least, c->least);
+        most = fmax(most, c->most);
     }
-    if (decimals >= 0 && most * ten[decimals] < EXACT) {
+    v->least = least;
+    v->most = most;
+    large = least <= most ? fmax(fabs(least), fabs(most)) : 0;
+    if (decimals == 0 || (decimals > 0 && large * ten[decimals] < EXACT)) {
         v->form = AL_VECTOR_INTEGERS;
         v->decimals = (uint8_t)decimals;
-        v->width = most * ten[decimals] < INT32_MAX ? 4 : 8;
+        v->width = large * ten[decimals] < INT32_MAX ? 4 : 8;
         v->data = malloc((size_t)v->rows * v->width + 1);
         if (!v->data)
             return no_memory(err);
@@ -938,6 +949,26 @@ static int make_vector(struct making *m, al_work *w, al_err *err)
     return rc == AL_OK ? make_codes(m, w, err) : rc;
 }
 
+/* Frees all but the vector, which becomes *out when rc is AL_OK. */
+static void end_making(struct making *m, int rc, al_vector **out)
+{
+    for (size_t i = 0; m->chunks && i < m->nchunks; i++)
+        free_chunk(&m->chunks[i]);
+    free(m->row);
+    free(m->base);
+    free(m->starts);
+    free(m->sorted);
+    free(m->first);
+    free(m->code);
+    free(m->firsts);
+    if (rc == AL_OK) {
+        measure(m->v);
+        *out = m->v;
+    } else {
+        al_vector_free(m->v);
+    }
+}
+
 /* The vector of column k, whose chunks go. */
 static int finish(struct reading *r, size_t k, al_vector **out, al_err *err)
 {
@@ -954,21 +985,63 @@ static int finish(struct reading *r, size_t k, al_vector **out, al_err *err)
     } else {
         no_memory(err);
     }
-    for (size_t i = 0; i < m.nchunks; i++)
-        free_chunk(&m.chunks[i]);
-    free(m.row);
-    free(m.base);
-    free(m.starts);
-    free(m.sorted);
-    free(m.first);
-    free(m.code);
-    free(m.firsts);
-    if (rc == AL_OK) {
-        measure(m.v);
-        *out = m.v;
-    } else {
-        al_vector_free(m.v);
+    end_making(&m, rc, out);
+    return rc;
+}
+
+#define CODED_ROWS (1u << 17) /* of a chunk of al_vector_codes */
+
+struct coding {
+    struct making m;
+    const al_vector *numbers;
+};
+
+/* A chunk of codes for some rows of a vector of numbers. */
+static int chunk_numbers(void *arg, const al_work_part *part, al_err *err)
+{
+    struct coding *k = arg;
+    struct chunk *c = &k->m.chunks[part->index];
+    uint32_t first = k->m.row[part->index], end = k->m.row[part->index + 1];
+
+    *c = (struct chunk){ .width = 1, .room = end - first };
+    c->data = malloc(c->room + 1);
+    if (!c->data)
+        return no_memory(err);
+    for (uint32_t row = first; row < end; row++) {
+        const al_cell cell = al_vector_cell(k->numbers, row);
+
+        if (add_codes(c, &cell, 1) != AL_OK)
+            return no_memory(err);
     }
+    end_chunk(c);
+    return AL_OK;
+}
+
+int al_vector_codes(const al_vector *numbers, al_vector **out, al_work *w, al_err *err)
+{
+    struct coding k = { .numbers = numbers };
+    size_t n = numbers->rows / CODED_ROWS + 1;
+    int rc;
+
+    *out = NULL;
+    k.m.nchunks = n;
+    k.m.v = calloc(1, sizeof *k.m.v);
+    k.m.row = malloc((n + 1) * sizeof *k.m.row);
+    k.m.chunks = calloc(n, sizeof *k.m.chunks);
+    if (!k.m.v || !k.m.row || !k.m.chunks) {
+        rc = no_memory(err);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            k.m.row[i] = (uint32_t)i * CODED_ROWS;
+        k.m.row[n] = numbers->rows;
+        k.m.v->rows = numbers->rows;
+        k.m.v->kinds = numbers->kinds;
+        rc = al_work_each(w, n, chunk_numbers, &k, err);
+        if (rc == AL_OK)
+            rc = make_codes(&k.m, w, err);
+    }
+    end_making(&k.m, rc, out);
+    free(k.m.chunks);
     return rc;
 }
 
@@ -1041,6 +1114,16 @@ al_cell al_vector_cell(const al_vector *v, uint32_t row)
     if (n == (v->width == 4 ? INT32_MIN : INT64_MIN))
         return al_cell_null();
     return number_cell((double)n / ten[v->decimals], v->kinds);
+}
+
+bool al_vector_is_null(const al_vector *v, uint32_t row)
+{
+    if (v->form == AL_VECTOR_CODES)
+        return code_at(v->data, v->width, row) == 0;
+    if (v->form == AL_VECTOR_REALS)
+        return isnan(((const double *)v->data)[row]);
+    return v->width == 4 ? ((const int32_t *)v->data)[row] == INT32_MIN
+                         : ((const int64_t *)v->data)[row] == INT64_MIN;
 }
 
 /* ---- order ---- */

@@ -10,6 +10,7 @@
 #include "data/cell.h"
 #include "data/scan.h"
 #include "data/work.h"
+#include <stdbool.h>
 
 typedef enum al_vector_form {
     AL_VECTOR_CODES,    /* unsigned of 1, 2 or 4 bytes; code 0 is NULL */
@@ -30,8 +31,9 @@ typedef struct al_vector {
     uint8_t decimals; /* INTEGERS: the value is element / 10^decimals */
     uint8_t kinds;    /* AL_VECTOR_HAS_*: the kinds of cells that there are */
     uint32_t rows;
-    void *data;     /* rows elements */
-    uint32_t codes; /* CODES: how many, the one of NULL included, whether it occurs or not */
+    void *data;         /* rows elements */
+    double least, most; /* of the numbers; INTEGERS and REALS only; least > most: there is none */
+    uint32_t codes;     /* CODES: how many, the one of NULL included, whether it occurs or not */
     /* CODES: values by code; private, see al_vector_value. The bytes of part p hold the values of
      * codes [parts[p].first, parts[p + 1].first). */
     uint32_t *at;
@@ -53,11 +55,21 @@ void al_vector_free(al_vector *v);
 int al_vector_read(const al_scan *s, const uint32_t *columns, size_t n, al_vector **out, al_work *w,
                    al_err *err);
 
+/* A vector of codes for one of numbers, for what goes by distinct values. */
+int al_vector_codes(const al_vector *numbers, al_vector **out, al_work *w, al_err *err);
+
+/* How many decimals n numbers have at most, NaN aside, where 10^decimals times each is exactly an
+ * integer below 2^50; -1 when there are more than 9, or a -0.0. al_vector_unit: 10^decimals. */
+int al_vector_decimals(const double *numbers, uint32_t n);
+double al_vector_unit(int decimals);
+
 /* The value of a code; its text points into v. */
 al_cell al_vector_value(const al_vector *v, uint32_t code);
 /* The cell of a row, whatever the form. In a column that has both integers and reals a number that
  * is whole comes as a real. */
 al_cell al_vector_cell(const al_vector *v, uint32_t row);
+
+bool al_vector_is_null(const al_vector *v, uint32_t row);
 
 /* CODES: sorts the values, once. */
 int al_vector_rank(al_vector *v, al_work *w, al_err *err);

@@ -1,5 +1,6 @@
 /* Threads are made for each call: that costs less than a leaf page, and an idle engine has none. */
 #include "data/work.h"
+#include "base/clock.h"
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -43,6 +44,7 @@ void al_work_init(al_work *w, unsigned threads, al_link *link)
         threads = 1;
     w->threads = threads < AL_WORK_MAX_THREADS ? threads : AL_WORK_MAX_THREADS;
     w->link = link;
+    w->deadline = 0;
     w->total = 0;
     atomic_init(&w->stop, false);
     atomic_init(&w->done, 0);
@@ -61,6 +63,9 @@ int al_work_tick(const al_work_part *part, al_err *err)
         if (rc != AL_OK)
             return rc;
     }
+    if (part->thread == 0 && w->deadline && al_clock_monotonic() > w->deadline)
+        return al_err_set(err, AL_ETIMEOUT, "query_timeout", "analysis.data.queryTimeoutMs",
+                          "the question took too long");
     if (atomic_load_explicit(&w->stop, memory_order_relaxed))
         return al_err_set(err, AL_ECANCELED, "cancelled", "", "");
     return AL_OK;

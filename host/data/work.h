@@ -17,6 +17,7 @@ typedef struct al_work {
     unsigned threads; /* at least 1 */
     al_link *link;    /* NULL: nobody cancels */
     atomic_bool stop;
+    uint64_t deadline;  /* of al_clock_monotonic; 0: none. Then "query_timeout" */
     uint64_t total;     /* for progress frames: bytes to read; 0: none are sent */
     atomic_ullong done; /* bytes read */
     atomic_ullong rows; /* rows read */

@@ -1,0 +1,867 @@
+/* Blocks of rows stay in the nearest caches while all cubes take what they need of them: the words
+ * of each measure are made once a block, then each cube adds them to its groups.
+ *
+ * Cubes with few groups have copies of them for each thread, and several in turn for one thread:
+ * adding to the same place again and again would wait for itself. Others are made by one thread
+ * each, in the order of the rows. */
+#include "data/cube.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK      1024          /* rows; a multiple of 64 */
+#define STRIPE     (64u * BLOCK) /* rows of one piece of work */
+#define FEW_WORDS  65536         /* of a cube that threads share */
+#define TURNS      4             /* copies that take turns, */
+#define TURN_WORDS 4096          /* for cubes of so many words */
+#define MAX_WORDS  (UINT64_C(1) << 27)
+#define MAX_BITS   (UINT64_C(1) << 28) /* of (group, value) pairs seen */
+#define MAX_PASSES 16                  /* over the rows, for so many bits each */
+
+struct space {      /* of a thread */
+    al_word *words; /* of measure k: words + k * BLOCK */
+    bool *made;
+    uint32_t at[BLOCK]; /* of each row: its group, times the words of one */
+    al_word **copies;   /* of each shared cube */
+};
+
+struct running {
+    al_cube **cubes;
+    size_t n;
+    uint32_t rows;
+    const al_measure **measures; /* that the cubes use, each once */
+    size_t nmeasures;
+    struct space *spaces;
+    size_t *shared, nshared;
+    struct task {
+        al_cube *cube;
+        int measure; /* DISTINCT; -1: all others */
+    } * tasks;       /* of one thread each */
+    size_t ntasks;
+};
+
+static int no_memory(al_err *err)
+{
+    return al_err_set(err, AL_ENOMEM, "internal", "aggregate", "not enough memory");
+}
+
+/* ---- groups of rows ---- */
+
+static inline uint32_t bin_of(const al_cube_key *k, double v)
+{
+    double bin = floor((v - k->start) / k->width) - (double)k->first + 1;
+
+    /* The ends were found with the same arithmetic: this is for NaN, which is NULL. */
+    return bin >= 1 && bin < k->parts ? (uint32_t)bin : 0;
+}
+
+#define EACH_PART(expression)        \
+    for (uint32_t i = 0; i < n; i++) \
+    at[i] = at[i] * parts + (expression)
+
+static void add_parts(const al_cube_key *k, uint32_t first, uint32_t n, uint32_t *at)
+{
+    const al_vector *v = k->v;
+    const uint32_t *map = k->map, parts = k->parts;
+    const uint8_t *one = (const uint8_t *)v->data + first;
+    const uint16_t *two = (const uint16_t *)v->data + first;
+    const uint32_t *four = (const uint32_t *)v->data + first;
+    const int32_t *narrow = (const int32_t *)v->data + first;
+    const int64_t *wide = (const int64_t *)v->data + first;
+    const double *reals = (const double *)v->data + first, unit = al_vector_unit(v->decimals);
+
+    if (v->form == AL_VECTOR_REALS)
+        EACH_PART(bin_of(k, reals[i]));
+    else if (v->form == AL_VECTOR_INTEGERS && v->width == 4)
+        EACH_PART(narrow[i] == INT32_MIN ? 0 : bin_of(k, narrow[i] / unit));
+    else if (v->form == AL_VECTOR_INTEGERS)
+        EACH_PART(wide[i] == INT64_MIN ? 0 : bin_of(k, (double)wide[i] / unit));
+    else if (v->width == 1 && map)
+        EACH_PART(map[one[i]]);
+    else if (v->width == 2 && map)
+        EACH_PART(map[two[i]]);
+    else if (map)
+        EACH_PART(map[four[i]]);
+    else if (v->width == 1)
+        EACH_PART(one[i]);
+    else if (v->width == 2)
+        EACH_PART(two[i]);
+    else
+        EACH_PART(four[i]);
+}
+
+/* Rows that the filter does not let through go to the last group. */
+static void drop_filtered(const al_cube *c, uint32_t first, uint32_t n, uint32_t *at)
+{
+    for (uint32_t i = 0; i < n; i += 64) {
+        uint64_t word = ~c->bits[(first + i) / 64];
+        uint32_t end = n - i < 64 ? n - i : 64;
+
+        if (word == 0)
+            continue;
+        for (uint32_t k = 0; k < end; k++)
+            at[i + k] = word >> k & 1 ? c->n : at[i + k];
+    }
+}
+
+static void block_groups(const al_cube *c, uint32_t first, uint32_t n, uint32_t *at)
+{
+    if (c->ids) {
+        memcpy(at, c->ids + first, n * sizeof *at);
+    } else {
+        memset(at, 0, n * sizeof *at);
+        for (unsigned k = 0; k < c->nkeys; k++)
+            add_parts(&c->keys[k], first, n, at);
+    }
+    if (c->bits)
+        drop_filtered(c, first, n, at);
+}
+
+/* ---- words of a group ---- */
+
+/* SUM: the sum (two words when it is wide: upper and lower half; real: sum and rest), and how many
+ * there are when some are NULL. */
+static unsigned words_of(const al_cube_measure *m)
+{
+    switch (m->fn) {
+    case AL_CUBE_COUNT: return m->of && m->of->nulls ? 1 : 0;
+    case AL_CUBE_DISTINCT: return 1;
+    case AL_CUBE_SUM:
+    case AL_CUBE_AVG: return 1 + (m->of->real || m->of->wide) + m->of->nulls;
+    default: return 1;
+    }
+}
+
+static bool in_order(const al_cube *c)
+{
+    for (unsigned k = 0; k < c->nmeasures; k++)
+        if ((c->measures[k].fn == AL_CUBE_SUM || c->measures[k].fn == AL_CUBE_AVG) &&
+            c->measures[k].of->real)
+            return true;
+    return false;
+}
+
+static al_word nothing(const al_cube_measure *m)
+{
+    bool least = m->fn == AL_CUBE_MIN;
+
+    if (m->fn != AL_CUBE_MIN && m->fn != AL_CUBE_MAX)
+        return (al_word){ .i = 0 };
+    if (m->of->real)
+        return (al_word){ .d = least ? HUGE_VAL : -HUGE_VAL };
+    return (al_word){ .i = least ? INT64_MAX : AL_WORD_NULL };
+}
+
+static void clear(const al_cube *c, al_word *groups, size_t n)
+{
+    memset(groups, 0, n * c->words * sizeof *groups);
+    for (unsigned k = 0; k < c->nmeasures; k++) {
+        const al_word none = nothing(&c->measures[k]);
+
+        for (size_t i = 0; i < n && none.i != 0; i++)
+            groups[i * c->words + c->measures[k].word] = none;
+    }
+}
+
+/* ---- adding ---- */
+
+static void add_rows(al_word *g, size_t turn, const uint32_t *at, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        g[(i & (TURNS - 1)) * turn + at[i]].i++;
+}
+
+static void add_counts(al_word *g, size_t turn, const uint32_t *at, uint32_t n, const al_word *w,
+                       bool real)
+{
+    if (real)
+        for (uint32_t i = 0; i < n; i++)
+            g[(i & (TURNS - 1)) * turn + at[i]].i += w[i].d == w[i].d;
+    else
+        for (uint32_t i = 0; i < n; i++)
+            g[(i & (TURNS - 1)) * turn + at[i]].i += w[i].i != AL_WORD_NULL;
+}
+
+static void add_sums(al_word *g, size_t turn, const uint32_t *at, uint32_t n, const al_word *w,
+                     const al_measure *m)
+{
+    if (m->real) {
+        for (uint32_t i = 0; i < n; i++) {
+            double *sum = &g[at[i]].d, *rest = &g[at[i] + 1].d, v = w[i].d, t;
+
+            if (v != v)
+                continue;
+            t = *sum + v;
+            *rest += fabs(*sum) >= fabs(v) ? (*sum - t) + v : (v - t) + *sum;
+            *sum = t;
+        }
+    } else if (m->wide) {
+        for (uint32_t i = 0; i < n; i++) {
+            al_word *to = &g[(i & (TURNS - 1)) * turn + at[i]];
+
+            if (w[i].i == AL_WORD_NULL)
+                continue;
+            to[0].i += w[i].i >> 32;
+            to[1].i += w[i].i & 0xFFFFFFFF;
+        }
+    } else if (m->nulls) {
+        for (uint32_t i = 0; i < n; i++)
+            g[(i & (TURNS - 1)) * turn + at[i]].i += w[i].i == AL_WORD_NULL ? 0 : w[i].i;
+    } else {
+        for (uint32_t i = 0; i < n; i++)
+            g[(i & (TURNS - 1)) * turn + at[i]].i += w[i].i;
+    }
+}
+
+static void add_least(al_word *g, size_t turn, const uint32_t *at, uint32_t n, const al_word *w,
+                      bool real)
+{
+    if (real)
+        for (uint32_t i = 0; i < n; i++) {
+            double *to = &g[(i & (TURNS - 1)) * turn + at[i]].d;
+
+            *to = w[i].d < *to ? w[i].d : *to;
+        }
+    else
+        for (uint32_t i = 0; i < n; i++) {
+            int64_t *to = &g[(i & (TURNS - 1)) * turn + at[i]].i;
+
+            *to = w[i].i < *to && w[i].i != AL_WORD_NULL ? w[i].i : *to;
+        }
+}
+
+static void add_most(al_word *g, size_t turn, const uint32_t *at, uint32_t n, const al_word *w,
+                     bool real)
+{
+    if (real)
+        for (uint32_t i = 0; i < n; i++) {
+            double *to = &g[(i & (TURNS - 1)) * turn + at[i]].d;
+
+            *to = w[i].d > *to ? w[i].d : *to;
+        }
+    else
+        for (uint32_t i = 0; i < n; i++) {
+            int64_t *to = &g[(i & (TURNS - 1)) * turn + at[i]].i;
+
+            *to = w[i].i > *to ? w[i].i : *to; /* NULL is the least */
+        }
+}
+
+static void add_measure(const al_cube_measure *m, al_word *g, size_t turn, const uint32_t *at,
+                        uint32_t n, const al_word *w)
+{
+    g += m->word;
+    switch (m->fn) {
+    case AL_CUBE_COUNT:
+        if (m->of && m->of->nulls)
+            add_counts(g, turn, at, n, w, m->of->real);
+        break;
+    case AL_CUBE_SUM:
+    case AL_CUBE_AVG:
+        add_sums(g, turn, at, n, w, m->of);
+        if (m->of->nulls)
+            add_counts(g + words_of(m) - 1, turn, at, n, w, m->of->real);
+        break;
+    case AL_CUBE_MIN: add_least(g, turn, at, n, w, m->of->real); break;
+    case AL_CUBE_MAX: add_most(g, turn, at, n, w, m->of->real); break;
+    default: break;
+    }
+}
+
+static const al_word *block_words(const struct running *r, struct space *s, const al_measure *m,
+                                  uint32_t first, uint32_t n)
+{
+    size_t k = 0;
+
+    while (r->measures[k] != m)
+        k++;
+    if (!s->made[k])
+        al_measure_words(m, first, n, s->words + k * BLOCK);
+    s->made[k] = true;
+    return s->words + k * BLOCK;
+}
+
+static bool needs_words(const al_cube_measure *m)
+{
+    return m->fn != AL_CUBE_DISTINCT && m->of && (m->fn != AL_CUBE_COUNT || m->of->nulls);
+}
+
+/* turn: words between two copies of the groups, or 0. */
+static void add_block(const struct running *r, struct space *s, const al_cube *c, al_word *groups,
+                      size_t turn, uint32_t first, uint32_t n)
+{
+    block_groups(c, first, n, s->at);
+    for (uint32_t i = 0; i < n && c->words > 1; i++)
+        s->at[i] *= c->words;
+    add_rows(groups, turn, s->at, n);
+    for (unsigned k = 0; k < c->nmeasures; k++) {
+        const al_cube_measure *m = &c->measures[k];
+
+        if (needs_words(m))
+            add_measure(m, groups, turn, s->at, n, block_words(r, s, m->of, first, n));
+    }
+}
+
+static void merge_groups(const al_cube *c, al_word *into, const al_word *from);
+
+static size_t turns_of(const al_cube *c)
+{
+    return (c->n + (size_t)1) * c->words <= TURN_WORDS ? TURNS : 1;
+}
+
+static int add_stripe(const struct running *r, const al_work_part *part, size_t stripe)
+{
+    struct space *s = &r->spaces[part->thread];
+    uint64_t from = (uint64_t)stripe * STRIPE, end = from + STRIPE;
+
+    if (end > r->rows)
+        end = r->rows;
+    for (uint64_t first = from; first < end; first += BLOCK) {
+        uint32_t n = end - first < BLOCK ? (uint32_t)(end - first) : BLOCK;
+
+        memset(s->made, 0, r->nmeasures * sizeof *s->made);
+        for (size_t k = 0; k < r->nshared; k++) {
+            const al_cube *c = r->cubes[r->shared[k]];
+            size_t turn = turns_of(c) > 1 ? (c->n + (size_t)1) * c->words : 0;
+
+            add_block(r, s, c, s->copies[k], turn, (uint32_t)first, n);
+        }
+    }
+    return AL_OK;
+}
+
+static int add_alone(const struct running *r, const al_work_part *part, al_cube *c, al_err *err)
+{
+    struct space *s = &r->spaces[part->thread];
+    int rc = AL_OK;
+
+    for (uint64_t first = 0; first < r->rows && rc == AL_OK; first += BLOCK) {
+        uint32_t n = r->rows - first < BLOCK ? (uint32_t)(r->rows - first) : BLOCK;
+
+        memset(s->made, 0, r->nmeasures * sizeof *s->made);
+        add_block(r, s, c, c->groups, 0, (uint32_t)first, n);
+        if (first % STRIPE == 0)
+            rc = al_work_tick(part, err);
+    }
+    return rc;
+}
+
+/* ---- distinct values ---- */
+
+static void sort_pairs(uint64_t *pairs, uint64_t *other, size_t n, unsigned bits)
+{
+    for (unsigned shift = 0; shift < bits; shift += 16) {
+        size_t counts[65537] = { 0 };
+
+        for (size_t i = 0; i < n; i++)
+            counts[(pairs[i] >> shift & 0xFFFF) + 1]++;
+        for (size_t i = 0; i < 65536; i++)
+            counts[i + 1] += counts[i];
+        for (size_t i = 0; i < n; i++)
+            other[counts[pairs[i] >> shift & 0xFFFF]++] = pairs[i];
+        memcpy(pairs, other, n * sizeof *pairs);
+    }
+}
+
+struct distinct {
+    const struct running *r;
+    const al_work_part *part;
+    al_cube *c;
+    const al_cube_measure *m;
+};
+
+static al_word *distinct_word(const struct distinct *d, uint64_t group)
+{
+    return &d->c->groups[group * d->c->words + d->m->word];
+}
+
+/* Codes [low, high) by a bit for each pair of them and a group. */
+static int distinct_bits(const struct distinct *d, int64_t low, int64_t high, uint64_t *bits,
+                         al_err *err)
+{
+    struct space *s = &d->r->spaces[d->part->thread];
+    const uint32_t rows = d->r->rows, span = (uint32_t)(high - low);
+    int rc = AL_OK;
+
+    for (uint64_t first = 0; first < rows && rc == AL_OK; first += BLOCK) {
+        uint32_t n = rows - first < BLOCK ? (uint32_t)(rows - first) : BLOCK;
+
+        block_groups(d->c, (uint32_t)first, n, s->at);
+        al_measure_words(d->m->of, (uint32_t)first, n, s->words);
+        for (uint32_t i = 0; i < n; i++) {
+            uint64_t bit = (uint64_t)s->at[i] * span + (uint64_t)(s->words[i].i - low);
+
+            if (s->words[i].i < low || s->words[i].i >= high || s->at[i] == d->c->n)
+                continue;
+            distinct_word(d, s->at[i])->i += !(bits[bit / 64] >> bit % 64 & 1);
+            bits[bit / 64] |= UINT64_C(1) << bit % 64;
+        }
+        if (first % STRIPE == 0)
+            rc = al_work_tick(d->part, err);
+    }
+    return rc;
+}
+
+static int distinct_sorted(const struct distinct *d, al_err *err)
+{
+    struct space *s = &d->r->spaces[d->part->thread];
+    const uint32_t rows = d->r->rows;
+    uint64_t *pairs = malloc((rows + UINT64_C(1)) * sizeof *pairs);
+    uint64_t *other = malloc((rows + UINT64_C(1)) * sizeof *other);
+    unsigned code_bits = 1;
+    size_t n = 0;
+
+    if (!pairs || !other) {
+        free(pairs);
+        free(other);
+        return no_memory(err);
+    }
+    while (d->m->of->v->codes >> code_bits && code_bits < 32)
+        code_bits++;
+    for (uint64_t first = 0; first < rows; first += BLOCK) {
+        uint32_t part = rows - first < BLOCK ? (uint32_t)(rows - first) : BLOCK;
+
+        block_groups(d->c, (uint32_t)first, part, s->at);
+        al_measure_words(d->m->of, (uint32_t)first, part, s->words);
+        for (uint32_t i = 0; i < part; i++)
+            if (s->words[i].i != AL_WORD_NULL && s->at[i] != d->c->n)
+                pairs[n++] = (uint64_t)s->at[i] << code_bits | (uint64_t)s->words[i].i;
+    }
+    sort_pairs(pairs, other, n, code_bits + 32);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || pairs[i] != pairs[i - 1])
+            distinct_word(d, pairs[i] >> code_bits)->i++;
+    free(pairs);
+    free(other);
+    return AL_OK;
+}
+
+static int count_distinct(const struct running *r, const al_work_part *part, al_cube *c,
+                          const al_cube_measure *m, al_err *err)
+{
+    const struct distinct d = { r, part, c, m };
+    uint64_t codes = m->of->v->codes, span = MAX_BITS / (c->n ? c->n : 1), words;
+    uint64_t *bits;
+    int rc = AL_OK;
+
+    if (span >= codes)
+        span = codes;
+    /* Bits that are many more than the rows cost more than sorting these. */
+    if (span == 0 || codes / span >= MAX_PASSES || span * c->n / 64 > 4 * (uint64_t)r->rows + 1024)
+        return distinct_sorted(&d, err);
+    words = (span * c->n + 63) / 64 + 1;
+    bits = malloc(words * sizeof *bits);
+    if (!bits)
+        return no_memory(err);
+    for (uint64_t low = 0; low < codes && rc == AL_OK; low += span) {
+        memset(bits, 0, words * sizeof *bits);
+        rc = distinct_bits(&d, (int64_t)low, (int64_t)(low + span < codes ? low + span : codes),
+                           bits, err);
+    }
+    free(bits);
+    return rc;
+}
+
+/* ---- combinations ---- */
+
+static uint64_t hash_combo(uint64_t v)
+{
+    v *= UINT64_C(0x9E3779B97F4A7C15);
+    return v ^ v >> 32;
+}
+
+static int grow_combos(al_cube *c, uint32_t **slots, uint64_t *room, al_err *err)
+{
+    uint64_t n = *room ? *room * 4 : 4096;
+    uint32_t *more = calloc(n, sizeof *more);
+    uint64_t *combos = realloc(c->combos, n / 2 * sizeof *combos);
+
+    if (combos)
+        c->combos = combos;
+    if (!more || !combos) {
+        free(more);
+        return no_memory(err);
+    }
+    for (uint32_t id = 0; id < c->n; id++) {
+        uint64_t i = hash_combo(c->combos[id]) & (n - 1);
+
+        while (more[i])
+            i = (i + 1) & (n - 1);
+        more[i] = id + 1;
+    }
+    free(*slots);
+    *slots = more;
+    *room = n;
+    return AL_OK;
+}
+
+/* Groups are the combinations that occur, in the order of their first rows. */
+static int find_combos(al_cube *c, uint32_t rows, al_work *w, al_err *err)
+{
+    const al_work_part part = { .work = w };
+    uint32_t at[BLOCK], *slots = NULL;
+    uint64_t combos[BLOCK], room = 0;
+    int rc = AL_OK;
+
+    c->n = 0;
+    c->ids = malloc((rows + (size_t)1) * sizeof *c->ids);
+    if (!c->ids)
+        return no_memory(err);
+    for (uint64_t first = 0; first < rows && rc == AL_OK; first += BLOCK) {
+        uint32_t n = rows - first < BLOCK ? (uint32_t)(rows - first) : BLOCK;
+
+        memset(combos, 0, sizeof combos);
+        for (unsigned k = 0; k < c->nkeys; k++) {
+            memset(at, 0, sizeof at);
+            add_parts(&c->keys[k], (uint32_t)first, n, at);
+            for (uint32_t i = 0; i < n; i++)
+                combos[i] = combos[i] * c->keys[k].parts + at[i];
+        }
+        for (uint32_t i = 0; i < n && rc == AL_OK; i++) {
+            uint64_t slot;
+
+            if (c->bits && !(c->bits[(first + i) / 64] >> (first + i) % 64 & 1)) {
+                c->ids[first + i] = 0;
+                continue;
+            }
+            if (2 * (uint64_t)c->n >= room)
+                rc = grow_combos(c, &slots, &room, err);
+            if (rc != AL_OK)
+                break;
+            slot = hash_combo(combos[i]) & (room - 1);
+            while (slots[slot] && c->combos[slots[slot] - 1] != combos[i])
+                slot = (slot + 1) & (room - 1);
+            if (!slots[slot]) {
+                c->combos[c->n] = combos[i];
+                slots[slot] = ++c->n;
+            }
+            c->ids[first + i] = slots[slot] - 1;
+        }
+        if (rc == AL_OK && first % STRIPE == 0)
+            rc = al_work_tick(&part, err);
+    }
+    free(slots);
+    return rc;
+}
+
+/* ---- running ---- */
+
+static int lay_out(al_cube *c, uint32_t rows, al_work *w, al_err *err)
+{
+    double all = 1;
+    int rc = AL_OK;
+
+    c->words = 1;
+    for (unsigned k = 0; k < c->nmeasures; k++) {
+        c->measures[k].word = c->words;
+        c->words += words_of(&c->measures[k]);
+    }
+    for (unsigned k = 0; k < c->nkeys; k++)
+        all *= c->keys[k].parts;
+    if (all >= 0x1p63)
+        return al_err_set(err, AL_EINVAL, "query_rejected", "", "too many groups");
+    /* A dense cube may be larger than its rows, but not by much. */
+    if (c->nkeys > 1 && all > 65536 && all > 2.0 * rows)
+        rc = find_combos(c, rows, w, err);
+    else
+        c->n = (uint32_t)all;
+    if (rc != AL_OK)
+        return rc;
+    if (((uint64_t)c->n + 1) * c->words > MAX_WORDS || (uint64_t)c->n * c->words > UINT32_MAX)
+        return al_err_set(err, AL_EINVAL, "query_rejected", "", "too many groups");
+    c->groups = malloc(((size_t)c->n + 2) * c->words * sizeof *c->groups);
+    if (!c->groups)
+        return no_memory(err);
+    clear(c, c->groups, (size_t)c->n + 2);
+    return AL_OK;
+}
+
+static int add_measures(struct running *r, al_err *err)
+{
+    size_t room = 1;
+
+    for (size_t i = 0; i < r->n; i++)
+        room += r->cubes[i]->nmeasures;
+    r->measures = calloc(room, sizeof *r->measures);
+    r->shared = calloc(r->n + 1, sizeof *r->shared);
+    r->tasks = calloc(room + r->n, sizeof *r->tasks);
+    if (!r->measures || !r->shared || !r->tasks)
+        return no_memory(err);
+    for (size_t i = 0; i < r->n; i++) {
+        al_cube *c = r->cubes[i];
+
+        if (in_order(c) || ((size_t)c->n + 1) * c->words > FEW_WORDS)
+            r->tasks[r->ntasks++] = (struct task){ c, -1 };
+        else
+            r->shared[r->nshared++] = i;
+        for (unsigned k = 0; k < c->nmeasures; k++) {
+            size_t at = 0;
+
+            if (c->measures[k].fn == AL_CUBE_DISTINCT)
+                r->tasks[r->ntasks++] = (struct task){ c, (int)k };
+            while (at < r->nmeasures && r->measures[at] != c->measures[k].of)
+                at++;
+            r->measures[at] = c->measures[k].of;
+            r->nmeasures += at == r->nmeasures;
+        }
+    }
+    return AL_OK;
+}
+
+static int open_spaces(struct running *r, unsigned threads, al_err *err)
+{
+    r->spaces = calloc(threads, sizeof *r->spaces);
+    if (!r->spaces)
+        return no_memory(err);
+    for (unsigned t = 0; t < threads; t++) {
+        struct space *s = &r->spaces[t];
+
+        s->words = malloc((r->nmeasures + 1) * BLOCK * sizeof *s->words);
+        s->made = calloc(r->nmeasures + 1, sizeof *s->made);
+        s->copies = calloc(r->nshared + 1, sizeof *s->copies);
+        if (!s->words || !s->made || !s->copies)
+            return no_memory(err);
+        for (size_t k = 0; k < r->nshared; k++) {
+            const al_cube *c = r->cubes[r->shared[k]];
+            size_t n = ((size_t)c->n + 1) * turns_of(c);
+
+            s->copies[k] = malloc(n * c->words * sizeof *s->copies[k]);
+            if (!s->copies[k])
+                return no_memory(err);
+            clear(c, s->copies[k], n);
+        }
+    }
+    return AL_OK;
+}
+
+static int run_piece(void *arg, const al_work_part *part, al_err *err)
+{
+    struct running *r = arg;
+    const struct task *t = &r->tasks[part->index];
+
+    if (part->index >= r->ntasks)
+        return add_stripe(r, part, part->index - r->ntasks);
+    if (t->measure < 0)
+        return add_alone(r, part, t->cube, err);
+    return count_distinct(r, part, t->cube, &t->cube->measures[t->measure], err);
+}
+
+static void merge_copies(struct running *r, unsigned threads)
+{
+    for (size_t k = 0; k < r->nshared; k++) {
+        al_cube *c = r->cubes[r->shared[k]];
+        size_t n = (size_t)c->n + 1, copies = turns_of(c);
+
+        for (unsigned t = 0; t < threads; t++)
+            for (size_t i = 0; i < n * copies; i++)
+                merge_groups(c, c->groups + i % n * c->words,
+                             r->spaces[t].copies[k] + i * c->words);
+    }
+}
+
+int al_cube_run(al_cube **cubes, size_t n, uint32_t rows, al_work *w, al_err *err)
+{
+    struct running r = { .cubes = cubes, .n = n, .rows = rows };
+    size_t stripes = ((size_t)rows + STRIPE - 1) / STRIPE;
+    int rc = AL_OK;
+
+    for (size_t i = 0; i < n && rc == AL_OK; i++)
+        rc = lay_out(cubes[i], rows, w, err);
+    if (rc == AL_OK)
+        rc = add_measures(&r, err);
+    if (rc == AL_OK)
+        rc = open_spaces(&r, w->threads, err);
+    if (rc == AL_OK)
+        rc = al_work_each(w, r.ntasks + (r.nshared ? stripes : 0), run_piece, &r, err);
+    if (rc == AL_OK)
+        merge_copies(&r, w->threads);
+    for (unsigned t = 0; r.spaces && t < w->threads; t++) {
+        for (size_t k = 0; r.spaces[t].copies && k < r.nshared; k++)
+            free(r.spaces[t].copies[k]);
+        free(r.spaces[t].copies);
+        free(r.spaces[t].words);
+        free(r.spaces[t].made);
+    }
+    free(r.spaces);
+    free(r.measures);
+    free(r.shared);
+    free(r.tasks);
+    return rc;
+}
+
+void al_cube_free(al_cube *c)
+{
+    free(c->groups);
+    free(c->ids);
+    free(c->combos);
+    c->groups = NULL;
+    c->ids = NULL;
+    c->combos = NULL;
+}
+
+/* ---- results ---- */
+
+static double as_double(const al_cell *c)
+{
+    return c->kind == AL_CELL_INTEGER ? (double)c->integer : c->real;
+}
+
+uint64_t al_cube_rows(const al_cube *c, uint32_t group)
+{
+    return (uint64_t)c->groups[(size_t)group * c->words].i;
+}
+
+uint32_t al_cube_part(const al_cube *c, uint32_t group, unsigned key)
+{
+    uint64_t combo = c->combos ? c->combos[group] : group;
+
+    for (unsigned k = c->nkeys - 1; k > key; k--)
+        combo /= c->keys[k].parts;
+    return (uint32_t)(combo % c->keys[key].parts);
+}
+
+static void add_real(al_word *to, double v)
+{
+    double t = to[0].d + v;
+
+    to[1].d += fabs(to[0].d) >= fabs(v) ? (to[0].d - t) + v : (v - t) + to[0].d;
+    to[0].d = t;
+}
+
+static void merge_groups(const al_cube *c, al_word *into, const al_word *from)
+{
+    into[0].i += from[0].i;
+    for (unsigned k = 0; k < c->nmeasures; k++) {
+        const al_cube_measure *m = &c->measures[k];
+        unsigned at = m->word, end = at + words_of(m);
+
+        switch (m->fn) {
+        case AL_CUBE_MIN:
+            if (m->of->real)
+                into[at].d = fmin(into[at].d, from[at].d);
+            else
+                into[at].i = into[at].i < from[at].i ? into[at].i : from[at].i;
+            break;
+        case AL_CUBE_MAX:
+            if (m->of->real)
+                into[at].d = fmax(into[at].d, from[at].d);
+            else
+                into[at].i = into[at].i > from[at].i ? into[at].i : from[at].i;
+            break;
+        case AL_CUBE_DISTINCT: break; /* counted apart */
+        default:
+            if (m->fn != AL_CUBE_COUNT && m->of->real) {
+                add_real(&into[at], from[at].d);
+                into[at + 1].d += from[at + 1].d;
+                at += 2;
+            }
+            for (; at < end; at++)
+                into[at].i += from[at].i;
+        }
+    }
+}
+
+/* Adds the words of all groups, one measure after the other. */
+static void fold_all(const al_cube *c, al_word *into)
+{
+    bool simple = true;
+
+    for (unsigned k = 0; k < c->nmeasures; k++)
+        simple &= c->measures[k].fn == AL_CUBE_COUNT ||
+                  ((c->measures[k].fn == AL_CUBE_SUM || c->measures[k].fn == AL_CUBE_AVG) &&
+                   !c->measures[k].of->real);
+    if (!simple) {
+        for (uint32_t g = 0; g < c->n; g++)
+            merge_groups(c, into, c->groups + (size_t)g * c->words);
+        return;
+    }
+    for (unsigned at = 0; at < c->words; at++) {
+        const al_word *from = c->groups + at;
+        int64_t sum = 0;
+
+        for (size_t g = 0; g < c->n; g++)
+            sum += from[g * c->words].i;
+        into[at].i = sum;
+    }
+}
+
+int al_cube_fold(al_cube *c, const uint32_t *kept, size_t n, al_err *err)
+{
+    size_t size = c->words * sizeof *c->groups;
+    al_word *saved = malloc((n + 1) * size), *into = c->groups + ((size_t)c->n + 1) * c->words;
+
+    if (!saved)
+        return no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(saved + i * c->words, c->groups + (size_t)kept[i] * c->words, size);
+        clear(c, c->groups + (size_t)kept[i] * c->words, 1);
+    }
+    clear(c, into, 1);
+    fold_all(c, into);
+    for (size_t i = 0; i < n; i++)
+        memcpy(c->groups + (size_t)kept[i] * c->words, saved + i * c->words, size);
+    free(saved);
+    return AL_OK;
+}
+
+double al_cube_rough(const al_cube *c, uint32_t group, unsigned measure)
+{
+    const al_cube_measure *m = &c->measures[measure];
+    const al_word *g = c->groups + (size_t)group * c->words, *w = g + m->word;
+    al_cell cell;
+
+    if (m->fn == AL_CUBE_COUNT)
+        return (double)(words_of(m) ? w : g)->i;
+    if ((m->fn == AL_CUBE_SUM && !m->of->real && !m->of->wide && !m->of->nulls) ||
+        m->fn == AL_CUBE_DISTINCT)
+        return (double)w->i;
+    if ((m->fn == AL_CUBE_MIN || m->fn == AL_CUBE_MAX) && m->of->ranks)
+        return w->i == nothing(m).i ? -HUGE_VAL : (double)w->i;
+    cell = al_cube_result(c, group, measure);
+    return cell.kind == AL_CELL_NULL ? -HUGE_VAL : as_double(&cell);
+}
+
+/* An exact sum as a cell; in 64 bits when it fits. */
+static al_cell sum_cell(const al_measure *m, int64_t sum)
+{
+    if (m->decimals == 0 && m->integer)
+        return al_cell_integer(sum);
+    return al_cell_real((double)sum / al_vector_unit(m->decimals));
+}
+
+static al_cell wide_cell(const al_measure *m, const al_word *w)
+{
+    int64_t high = w[0].i + (w[1].i >> 32), low = w[1].i & 0xFFFFFFFF;
+
+    if (high >= INT32_MIN && high <= INT32_MAX)
+        return sum_cell(m, (int64_t)((uint64_t)high << 32) | low);
+    return al_cell_real(((double)high * 0x1p32 + (double)low) / al_vector_unit(m->decimals));
+}
+
+al_cell al_cube_result(const al_cube *c, uint32_t group, unsigned measure)
+{
+    const al_cube_measure *m = &c->measures[measure];
+    const al_word *g = c->groups + (size_t)group * c->words, *w = g + m->word;
+    int64_t count = g[0].i;
+    al_cell sum;
+
+    switch (m->fn) {
+    case AL_CUBE_COUNT: return al_cell_integer(words_of(m) ? w->i : count);
+    case AL_CUBE_DISTINCT: return al_cell_integer(w->i);
+    case AL_CUBE_MIN:
+    case AL_CUBE_MAX: return w->i == nothing(m).i ? al_cell_null() : al_measure_cell(m->of, *w);
+    default: break;
+    }
+    if (m->of->nulls)
+        count = w[words_of(m) - 1].i;
+    if (count == 0)
+        return al_cell_null();
+    sum = m->of->real   ? al_cell_real(w[0].d + (isfinite(w[0].d) ? w[1].d : 0))
+          : m->of->wide ? wide_cell(m->of, w)
+                        : sum_cell(m->of, w[0].i);
+    if (m->fn == AL_CUBE_SUM)
+        return sum;
+    if (!m->of->real && !m->of->wide) /* one rounding */
+        return al_cell_real((double)w[0].i / (al_vector_unit(m->of->decimals) * (double)count));
+    return al_cell_real(as_double(&sum) / (double)count);
+}

@@ -1,0 +1,73 @@
+/* Groups of rows and what is counted and added up in them, many cubes in one pass over vectors.
+ *
+ * A group is a combination of one part of each key; parts and groups are numbered from 0, a group
+ * ((part of the first key) * parts of the second + part of the second) * …; group n collects the
+ * rows that the filter does not let through. Results do not depend on the number of threads: sums
+ * are of exact integers, or of doubles (Neumaier) in the order of the rows. */
+#ifndef AL_DATA_CUBE_H
+#define AL_DATA_CUBE_H
+#include "base/err.h"
+#include "data/measure.h"
+#include "data/vector.h"
+#include "data/work.h"
+
+#define AL_CUBE_KEYS     4
+#define AL_CUBE_MEASURES 16
+#define AL_CUBE_GROUPS   (UINT32_C(1) << 26) /* more are grouped by a table of those that occur */
+
+typedef struct al_cube_key {
+    uint32_t parts;
+    const al_vector *v;
+    const uint32_t *map; /* v of codes: the part of each; NULL: it is the code itself */
+    /* v of numbers: part 0 is NULL, 1 the numbers from start + first * width on, below width more
+     */
+    double start, width;
+    int64_t first;
+} al_cube_key;
+
+typedef enum al_cube_fn {
+    AL_CUBE_COUNT, /* cells that are not NULL; without a measure: rows */
+    AL_CUBE_DISTINCT,
+    AL_CUBE_SUM,
+    AL_CUBE_AVG,
+    AL_CUBE_MIN,
+    AL_CUBE_MAX
+} al_cube_fn;
+
+typedef struct al_cube_measure {
+    al_cube_fn fn;
+    const al_measure *of; /* COUNT: NULL for rows; DISTINCT: of codes */
+    unsigned word;        /* private: where its words are in a group's */
+} al_cube_measure;
+
+typedef struct al_cube {
+    al_cube_key keys[AL_CUBE_KEYS];
+    unsigned nkeys;
+    const uint64_t *bits; /* of a filter; NULL: all rows */
+    al_cube_measure measures[AL_CUBE_MEASURES];
+    unsigned nmeasures;
+    /* made by al_cube_run */
+    uint32_t n;       /* groups */
+    unsigned words;   /* of a group; the first is how many rows it has */
+    al_word *groups;  /* (n + 2) * words */
+    uint32_t *ids;    /* private; too many combinations: the group of each row, */
+    uint64_t *combos; /* and the combination of parts of each group */
+} al_cube;
+
+/* Fills the cubes; al_cube_free takes what it made. "query_rejected" when there are too many
+ * groups. */
+int al_cube_run(al_cube **cubes, size_t n, uint32_t rows, al_work *w, al_err *err);
+void al_cube_free(al_cube *c);
+
+uint64_t al_cube_rows(const al_cube *c, uint32_t group);
+uint32_t al_cube_part(const al_cube *c, uint32_t group, unsigned key);
+/* The result of a measure. Integer sums beyond 64 bits are real. */
+al_cell al_cube_result(const al_cube *c, uint32_t group, unsigned measure);
+/* A number in the order of the results of the measure; results that differ little may have the same
+ * one. NULL is the least. */
+double al_cube_rough(const al_cube *c, uint32_t group, unsigned measure);
+/* All groups but those n become group AL_CUBE_REST(c). Not for cubes with DISTINCT. */
+int al_cube_fold(al_cube *c, const uint32_t *kept, size_t n, al_err *err);
+#define AL_CUBE_REST(c) ((c)->n + 1)
+
+#endif
