@@ -1202,5 +1202,6 @@ int al_aggregate_run(al_store *s, int fd, const al_aggregate_options *o, al_link
     if (rc == AL_OK)
         rc = answer(&r, start, result, err);
     free_run(&r);
+    al_store_done(s);
     return rc;
 }

@@ -3,6 +3,7 @@
 #include "data/engine.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "data/aggregate.h"
 #include "data/archive.h"
 #include "data/describe.h"
 #include "data/fields.h"
@@ -215,6 +216,19 @@ static int forget(struct request *r, al_err *err)
                     : AL_OK;
 }
 
+/* The columns that are kept, within what the request says. */
+static int need_store(struct request *r, al_err *err)
+{
+    uint64_t budget = AL_STORE_BUDGET;
+    int rc = get_number(r->json, r->len, "columnBytes", 0, INT64_MAX, &budget, err);
+
+    if (rc == AL_OK && !r->kept->store)
+        rc = al_store_open(&r->kept->store, err);
+    if (rc == AL_OK)
+        al_store_budget(r->kept->store, budget);
+    return rc;
+}
+
 static int view(struct request *r, al_buf *result, al_err *err)
 {
     al_view_options o = { .id = 0 };
@@ -234,8 +248,8 @@ static int view(struct request *r, al_buf *result, al_err *err)
     o.threads = (unsigned)threads;
     get_json(r, "sort", &o.sort, &o.sort_len);
     get_json(r, "filter", &o.filter, &o.filter_len);
-    if (rc == AL_OK && !r->kept->store)
-        rc = al_store_open(&r->kept->store, err);
+    if (rc == AL_OK)
+        rc = need_store(r, err);
     if (rc == AL_OK && !r->kept->views)
         rc = al_views_open(&r->kept->views, err);
     if (rc == AL_OK)
@@ -270,6 +284,29 @@ static int rows(struct request *r, al_buf *result, al_err *err)
     return rc == AL_OK ? al_rows_run(r->fds[0], r->tmp, &o, r->link, result, err) : rc;
 }
 
+static int aggregate(struct request *r, al_buf *result, al_err *err)
+{
+    al_aggregate_options o = { .table = NULL };
+    uint64_t threads = 0;
+    int rc = need_fds(r, 1, err);
+
+    if (rc == AL_OK)
+        rc = forget(r, err);
+    if (rc == AL_OK)
+        rc = get_text(r, "table", &o.table, NULL, err);
+    if (rc == AL_OK)
+        rc = get_number(r->json, r->len, "threads", 0, AL_WORK_MAX_THREADS, &threads, err);
+    if (rc == AL_OK)
+        rc = get_number(r->json, r->len, "timeoutMs", 1, 86400000, &o.timeout_ms, err);
+    o.threads = (unsigned)threads;
+    get_json(r, "filter", &o.filter, &o.filter_len);
+    get_json(r, "groups", &o.groups, &o.groups_len);
+    get_json(r, "samples", &o.samples, &o.samples_len);
+    if (rc == AL_OK)
+        rc = need_store(r, err);
+    return rc == AL_OK ? al_aggregate_run(r->kept->store, r->fds[0], &o, r->link, result, err) : rc;
+}
+
 /* Says who is there; the host may ask to see whether the two fit. */
 static int hello(struct request *r, al_buf *result, al_err *err)
 {
@@ -285,8 +322,8 @@ static int dispatch(struct request *r, al_buf *result, al_err *err)
         const char *op;
         int (*serve)(struct request *, al_buf *, al_err *);
     } ops[] = {
-        { "hello", hello }, { "ingest", ingest }, { "describe", describe },
-        { "query", query }, { "rows", rows },     { "view", view },
+        { "hello", hello }, { "ingest", ingest }, { "describe", describe },   { "query", query },
+        { "rows", rows },   { "view", view },     { "aggregate", aggregate },
     };
     const char *op = NULL;
     int64_t version = 0;

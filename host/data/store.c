@@ -125,6 +125,11 @@ static void nothing_needed(al_store *s)
 void al_store_budget(al_store *s, uint64_t bytes)
 {
     s->budget = bytes;
+    al_store_done(s);
+}
+
+void al_store_done(al_store *s)
+{
     nothing_needed(s);
     make_room(s, 0);
 }

@@ -19,9 +19,12 @@ void al_store_close(al_store *s);
 /* Bytes of columns that may stay; at once and from now on. */
 void al_store_budget(al_store *s, uint64_t bytes);
 
+/* The question is over: what is above the budget goes. */
+void al_store_done(al_store *s);
+
 /* The table of the dataset at fd (see al_scan_open), found again when it is the same file; fd is
- * duplicated. It and its vectors are the store's and live until the next al_store_get or
- * al_store_budget. */
+ * duplicated. It and its vectors are the store's and live until the next al_store_get,
+ * al_store_budget or al_store_done. */
 int al_store_get(al_store *s, int fd, const char *table, al_store_table **out, al_err *err);
 const al_scan *al_store_scan(const al_store_table *t);
 

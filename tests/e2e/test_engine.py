@@ -593,6 +593,67 @@ class Packed(EngineCase):
         self.assertEqual(self.refused("ingest_invalid", self.ingest, gzip.compress(b""), "a.csv.gz")["reason"], "empty")
 
 
+class Aggregates(EngineCase):
+    """Group-bys, answered without SQL."""
+
+    def ask(self, *groups, **fields):
+        fd = os.open(self.out, os.O_RDONLY)
+        try:
+            return self.engine.call("aggregate", (fd,), groups=list(groups), **fields)["groups"]
+        finally:
+            os.close(fd)
+
+    def make(self, n):
+        chance = random.Random(n)
+        cell = (lambda i: f"2024-{chance.randint(1, 12):02d}-{chance.randint(1, 28):02d}", lambda i: f"town {chance.randint(1, 300)}",
+                lambda i: str(chance.randint(-50, 50)), lambda i: f"{chance.randint(0, 10 ** 7) / 100:.2f}",
+                lambda i: chance.choice(("1", "1.0", "2.5", "n/a", "", "-3", "007")))
+        self.ingest("id,day,town,n,r,m\n" + "".join(f"{i},{','.join(c(i) for c in cell)}\n" for i in range(n)))
+
+    def test_what_sqlite_answers(self):
+        self.make(20000)
+        answers = self.ask(
+            {"by": [{"column": "town"}], "measures": [{"fn": "sum", "column": "n"}, {"fn": "distinct", "column": "m"}]},
+            {"by": [{"column": "day", "unit": "month"}, {"column": "m"}], "measures": [{"fn": "max", "column": "r"}]},
+            {"by": [{"column": "r", "width": 25000}], "filter": [{"column": "n", "range": {"ge": 0}}]})
+        db = open_dataset(self.out)
+        for answer, sql in zip(answers, (
+                "SELECT town, sum(n), count(DISTINCT m) FROM data GROUP BY 1 ORDER BY 1",
+                "SELECT substr(day,1,7)||'-01', m, max(r) FROM data GROUP BY 1,2 ORDER BY 1,2",
+                "SELECT CAST(r/25000 AS INT)*25000, count(*) FROM data WHERE n>=0 GROUP BY 1 ORDER BY 1")):
+            columns = [key["values"] for key in answer["keys"]] + answer["measures"]
+            self.assertEqual(list(zip(*columns)), db.execute(sql).fetchall())
+        db.close()
+
+    def test_odd_requests(self):
+        self.make(10)
+        for fields in ({"table": 7}, {"threads": 65}, {"timeoutMs": 0}, {"columnBytes": -1}):
+            self.refused("internal", self.ask, **fields)
+        for fields in ({"filter": {}}, {"samples": [{}]}, {"samples": [{"columns": ["id"], "rows": 0}]}):
+            self.refused("query_rejected", self.ask, **fields)
+        for group in (1, {"by": 1}, {"by": [{"column": "id", "unit": []}]}, {"measures": [{"fn": 7}]}, {"x": 1}):
+            self.refused("query_rejected", self.ask, group)
+        self.assertEqual(self.refused("not_found", self.ask, table="s_no")["reason"], "sheet")
+        self.assertEqual(self.ask({})[0]["measures"], [[10]])
+
+    def test_progress_and_a_cancel(self):
+        with open(os.path.join(self.dir, "big.csv"), "w") as f:
+            f.write("id,word,number\n" + "".join(f"{i},word {i * 7919 % 600011},{i * 0.37}\n" for i in range(600000)))
+        self.engine.ingest(os.path.join(self.dir, "big.csv"), self.out)
+        group = {"by": [{"column": "word", "top": 5}], "measures": [{"fn": "sum", "column": "number"}]}
+        fd = os.open(self.out, os.O_RDONLY)
+        for wait in (0, 0.02):
+            self.engine.request("aggregate", (fd,), groups=[group], columnBytes=0)
+            time.sleep(wait)
+            self.engine.send(CANCEL)
+            start = time.monotonic()
+            self.assertEqual(self.refused("cancelled", self.engine.answer)["code"], "cancelled")
+            self.assertLess(time.monotonic() - start, 1)  # 0.1 s is promised; the machine may be busy
+        self.assertEqual(self.refused("query_timeout", self.ask, group, timeoutMs=1)["code"], "query_timeout")
+        self.assertEqual(self.ask(group)[0]["keys"][0]["count"], 600000)
+        os.close(fd)
+
+
 class Views(EngineCase):
     """Sorted and filtered rows."""
 

@@ -442,11 +442,47 @@ function Data:view(id, options)
   local view
   view, err, code, fields = self.engine:view(self:file(id), {
     table = name, sort = options.sort, filter = options.filter, on_progress = options.on_progress,
+    columnBytes = self.session.config:get "analysis.data.columnBytes",
   })
   if view then
     touch(self, record)
   end
   return view, err, code, fields
+end
+
+--- Answers many group-bys and samples of a sheet together; see std.dataset.
+---@async
+---@param id string
+---@param request { sheet: string?, filter: table[]?, groups: std.dataset.GroupBy[]?, samples: table[]? }
+---   sheet: its name or table, the first when left out
+---@param options? { timeoutMs: integer?, on_progress: fun(progress: table)? }
+---@return table? answer   see std.dataset
+---@return string? err
+---@return string? code    query_rejected when the request is wrong
+---@return table? fields
+function Data:aggregate(id, request, options)
+  options = options or {}
+  local record, err, code, fields = record_of(self, id)
+  if not record then
+    return nil, err, code, fields
+  end
+  local name
+  name, err, code, fields = table_of(record, request.sheet)
+  if not name then
+    return nil, err, code, fields
+  end
+  local config = self.session.config
+  local answer
+  answer, err, code, fields = self.engine:aggregate(self:file(id), {
+    table = name, filter = request.filter, groups = request.groups, samples = request.samples,
+  }, {
+    timeoutMs = options.timeoutMs, on_progress = options.on_progress, threads = config:get "analysis.data.threads",
+    columnBytes = config:get "analysis.data.columnBytes",
+  })
+  if answer then
+    touch(self, record)
+  end
+  return answer, err, code, fields
 end
 
 --- A description as `alisio data inspect --json` gives it.

@@ -92,6 +92,8 @@ alisio.setup {
   --     queryTimeoutMs = 5000,
   --     -- Procesadores que usa a la vez la lectura de un archivo; 0 los usa todos. El conjunto de datos es el mismo.
   --     threads = 0,
+  --     -- Memoria para las columnas que se conservan entre preguntas, tablas ordenadas y gráficos.
+  --     columnBytes = 268435456,
   --     -- Se acepta y no tiene efecto: las tablas se ordenan y filtran hasta `analysis.data.maxRows`.
   --     maxInteractiveRows = 1000000,
   --   },

@@ -92,6 +92,8 @@ alisio.setup {
   --     queryTimeoutMs = 5000,
   --     -- Processors that reading a file uses at once; 0 uses all. The dataset is the same.
   --     threads = 0,
+  --     -- Memory for columns that stay between questions, sorted tables and charts.
+  --     columnBytes = 268435456,
   --     -- Accepted and without effect: tables sort and filter up to `analysis.data.maxRows`.
   --     maxInteractiveRows = 1000000,
   --   },

@@ -140,6 +140,9 @@ return {
   { key = "analysis.data.threads", type = "integer", default = 0, min = 0, max = 64, help = {
     en = "Processors that reading a file uses at once; 0 uses all. The dataset is the same.",
     es = "Procesadores que usa a la vez la lectura de un archivo; 0 los usa todos. El conjunto de datos es el mismo." } },
+  { key = "analysis.data.columnBytes", type = "integer", default = 256 * MIB, min = 0, max = 1024 * GIB, help = {
+    en = "Memory for columns that stay between questions, sorted tables and charts.",
+    es = "Memoria para las columnas que se conservan entre preguntas, tablas ordenadas y gráficos." } },
   { key = "analysis.data.maxInteractiveRows", type = "integer", default = 1000000, min = 1, max = 1000000000, notice = "no_effect", help = {
     en = "Accepted and without effect: tables sort and filter up to `analysis.data.maxRows`.",
     es = "Se acepta y no tiene efecto: las tablas se ordenan y filtran hasta `analysis.data.maxRows`." } },

@@ -411,14 +411,19 @@ local function ask_pages(self, path, message, timeout, on_frame, raw)
   return ask(self, self.pages, path, message, timeout, on_frame, raw)
 end
 
-local function build(view, on_progress)
-  local result, err, id, fields = ask_pages(view.client, view.path, view.message, nil, function(kind, text)
+-- Frames of a request that reads columns, perhaps for long.
+local function only_progress(on_progress)
+  return function(kind, text)
     local progress = kind == "progress" and json.decode(text, REPLY)
     if progress and on_progress then
       on_progress(progress)
     end
     return progress, "something else than progress"
-  end)
+  end
+end
+
+local function build(view, on_progress)
+  local result, err, id, fields = ask_pages(view.client, view.path, view.message, nil, only_progress(on_progress))
   if not result then
     return nil, err, id, fields
   end
@@ -435,10 +440,11 @@ end
 --- they are gone, because it died or needed the memory, rows makes them again.
 ---@async
 ---@param path string|table  a file that is open must stay so as long as the view is used
----@param options? { table: string?, sort: { column: string, descending: boolean?, nulls: "first"|"last"|nil }[]?, filter: table[]?, on_progress: fun(progress: table)? }
+---@param options? { table: string?, sort: { column: string, descending: boolean?, nulls: "first"|"last"|nil }[]?, filter: table[]?, columnBytes: integer?, on_progress: fun(progress: table)? }
 ---   table: the first sheet when left out; sort: the first counts most, equals stay in the order of
 ---   the sheet, NULL, numbers, texts by bytes; filter: conditions that must all hold, { column, and
----   one of eq, ["in"], notIn, null, contains, range = { ge, gt, le, lt } }; progress: bytes, total, rows
+---   one of eq, ["in"], notIn, null, contains, range = { ge, gt, le, lt } }; columnBytes: as aggregate has
+---   it; progress: bytes, total, rows
 ---@return std.dataset.View? view
 ---@return string? err
 ---@return string? id      query_rejected (sort or filter is wrong), not_found (a sheet), …
@@ -449,11 +455,195 @@ function Engine:view(path, options)
   return build(setmetatable({
     client = self, path = path, rows = 0,
     message = {
-      op = "view", view = self.views, table = options.table,
+      op = "view", view = self.views, table = options.table, columnBytes = options.columnBytes,
       sort = options.sort and json.array { table.unpack(options.sort) },
       filter = options.filter and json.array { table.unpack(options.filter) },
     },
   }, View), options.on_progress)
+end
+
+---@class std.dataset.Key
+---@field column string
+---@field unit "day"|"week"|"month"|"quarter"|"year"|nil  of ISO dates, in UTC; the value is its first day, weeks begin on Monday
+---@field width number?  of bins of numbers, from start (0) on; the value is where the bin begins
+---@field start number?
+---@field top integer?   only so many parts, the largest first, the rest together
+---@field rank integer?  by this measure, from 1, which is the default
+
+---@class std.dataset.Measure
+---@field fn "count"|"distinct"|"sum"|"avg"|"min"|"max"  as SQL has them
+---@field column string?   count without it counts rows
+---@field times string?    the product with this column, row by row
+---@field numbers boolean? texts count as NULL
+
+---@class std.dataset.GroupBy
+---@field by std.dataset.Key[]?  at most 4; without any there is one group
+---@field measures std.dataset.Measure[]?  at most 16; the number of rows when left out
+---@field filter table[]?  besides that of the request
+---@field order { measure: integer?, descending: boolean? }?  by keys when left out, the largest of a top first
+---@field limit integer?   10,000 groups when left out, at most 1,000,000
+
+---@class std.dataset.Groups
+---@field n integer         groups in the lists below
+---@field rows integer      that the filters let through
+---@field count integer     groups there are
+---@field truncated boolean the limit cut some
+---@field keys { count: integer, values: table, other: table<integer, boolean> }[]  count: different values; values: 1 to n, nil for NULL; other: groups that are the rest of a top
+---@field measures table[]  each 1 to n, nil for NULL
+
+local function is_cell(value)
+  return type(value) == "number" or type(value) == "string" or value == json.null
+end
+
+-- A list of n cells, in which NULL becomes nil.
+local function read_list(list, n)
+  if type(list) ~= "table" or #list ~= n then
+    return false
+  end
+  for i = 1, n do
+    if not is_cell(list[i]) then
+      return false
+    elseif list[i] == json.null then
+      list[i] = nil
+    end
+  end
+  return true
+end
+
+local function is_count(value)
+  return math.type(value) == "integer" and value >= 0
+end
+
+local function read_other(list, n)
+  local other = {}
+  for _, at in ipairs(type(list) == "table" and list or {}) do
+    if not is_count(at) or at >= n then
+      return nil
+    end
+    other[at + 1] = true
+  end
+  return other
+end
+
+-- One group-by of the answer, as it was asked for.
+local function read_groups(asked, got)
+  if type(got) ~= "table" or not is_count(got.rows) or not is_count(got.count) or type(got.truncated) ~= "boolean" or
+    type(got.keys) ~= "table" or type(got.measures) ~= "table" or #got.keys ~= #(asked.by or {}) or
+    #got.measures ~= #(asked.measures or { 1 }) then
+    return false
+  end
+  got.n = type(got.measures[1]) == "table" and #got.measures[1] or 0
+  for _, key in ipairs(got.keys) do
+    key.other = type(key) == "table" and is_count(key.count) and read_other(key.other, got.n)
+    if not key.other or not read_list(key.values, got.n) then
+      return false
+    end
+  end
+  for _, list in ipairs(got.measures) do
+    if not read_list(list, got.n) then
+      return false
+    end
+  end
+  return true
+end
+
+local function read_sample(asked, got)
+  if type(got) ~= "table" or not is_count(got.rows) or type(got.columns) ~= "table" or #got.columns ~= #asked.columns then
+    return false
+  end
+  got.n = type(got.columns[1]) == "table" and #got.columns[1] or 0
+  for _, list in ipairs(got.columns) do
+    if not read_list(list, got.n) then
+      return false
+    end
+  end
+  return true
+end
+
+local function read_aggregate(text, request)
+  local reply, err = json.decode(text, REPLY)
+  if type(reply) ~= "table" then
+    return distrust(err or "no object")
+  end
+  local parts = { { request.groups or {}, reply.groups, read_groups }, { request.samples or {}, reply.samples, read_sample } }
+  for _, part in ipairs(parts) do
+    local asked, got, read = table.unpack(part, 1, 3)
+    if type(got) ~= "table" or #got ~= #asked then
+      return distrust "answers to other questions"
+    end
+    for i, one in ipairs(asked) do
+      if not read(one, got[i]) then
+        return distrust "an answer of another shape"
+      end
+    end
+  end
+  if not is_count(reply.rows) or not is_count(reply.elapsedMs) then
+    return distrust "an answer of another shape"
+  end
+  return reply
+end
+
+-- A number of a measure as the engine counts them.
+local function from_zero(spec, field)
+  if not (spec and spec[field]) then
+    return spec
+  end
+  local out = {}
+  for key, value in pairs(spec) do
+    out[key] = value
+  end
+  out[field] = spec[field] - 1
+  return out
+end
+
+local function engine_group(group)
+  local out = {}
+  for key, value in pairs(group) do
+    out[key] = value
+  end
+  if group.by then
+    out.by = json.array {}
+    for i, key in ipairs(group.by) do
+      out.by[i] = from_zero(key, "rank")
+    end
+  end
+  out.measures = group.measures and json.array { table.unpack(group.measures) }
+  out.filter = group.filter and json.array { table.unpack(group.filter) }
+  out.order = from_zero(group.order, "measure")
+  return out
+end
+
+--- Answers many group-bys and samples of a sheet together, from columns that the engine keeps: a
+--- second question about the same columns takes milliseconds.
+---@async
+---@param path string|table
+---@param request { table: string?, filter: table[]?, groups: std.dataset.GroupBy[]?, samples: { columns: string[], rows: integer, filter: table[]? }[]? }
+---   table: the first sheet when left out; filter: conditions as a view has them, for all groups and
+---   samples; samples: so many rows without NULL in these columns, evenly spread
+---@param options? { timeoutMs: integer?, threads: integer?, columnBytes: integer?, on_progress: fun(progress: table)? }
+---   threads: all processors when left out; columnBytes: memory for columns that may stay, 256 MiB when
+---   left out; progress: bytes, total, rows
+---@return { rows: integer, elapsedMs: integer, groups: std.dataset.Groups[], samples: { n: integer, rows: integer, columns: table[] }[] }? answer
+---   rows: of the sheet, and of a sample those it was taken from
+---@return string? err
+---@return string? id      query_rejected (what is wrong with the request), query_timeout, not_found (a sheet), …
+---@return table? fields
+function Engine:aggregate(path, request, options)
+  options = options or {}
+  local message = {
+    op = "aggregate", table = request.table, timeoutMs = options.timeoutMs, threads = options.threads,
+    columnBytes = options.columnBytes, filter = request.filter and json.array { table.unpack(request.filter) },
+    groups = json.array {}, samples = request.samples and json.array { table.unpack(request.samples) },
+  }
+  for i, group in ipairs(request.groups or {}) do
+    message.groups[i] = engine_group(group)
+  end
+  local timeout = options.timeoutMs and options.timeoutMs + GRACE_MS
+  local result, err, id, fields = ask_pages(self, path, message, timeout, only_progress(options.on_progress))
+  if not result then
+    return nil, err, id, fields
+  end
+  return read_aggregate(result, request)
 end
 
 local function ask_rows(self, path, message, raw)

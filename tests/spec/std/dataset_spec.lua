@@ -243,6 +243,77 @@ describe("std.dataset", function()
     end)
   end)
 
+  describe("aggregate", function()
+    local function ask_groups(...)
+      local answer, err, id, fields = client:aggregate(dir .. "/s.sqlite", { groups = { ... } })
+      return answer and answer.groups, err, id, fields
+    end
+
+    it("answers group-bys in their order, NULL being nil", function()
+      assert(fs.write(dir .. "/g.csv", "d,city,n\n2024-01-05,a,1\n2024-01-20,b,2.5\n2024-02-01,,3\n,a,\n"))
+      assert(client:ingest { input = dir .. "/g.csv", output = dir .. "/g.sqlite", name = "g.csv" })
+      local answer = assert(client:aggregate(dir .. "/g.sqlite", {
+        groups = {
+          { by = { { column = "city" } }, measures = { { fn = "count" }, { fn = "sum", column = "n" } } },
+          { by = { { column = "d", unit = "month" } }, filter = { { column = "city", null = false } } },
+          {},
+        },
+        samples = { { columns = { "n" }, rows = 2 } },
+      }))
+      local city, month, all = table.unpack(answer.groups)
+      assert.equal(4, answer.rows)
+      assert.equal(3, city.n)
+      assert.same({ nil, "a", "b" }, city.keys[1].values)
+      assert.same({ 1, 2, 1 }, city.measures[1])
+      assert.same({ 3, 1, 2.5 }, city.measures[2])
+      assert.equal(3, city.keys[1].count)
+      assert.same({ nil, "2024-01-01" }, month.keys[1].values)
+      assert.same({ 1, 2 }, month.measures[1])
+      assert.equal(3, month.rows)
+      assert.same({ 4 }, all.measures[1])
+      assert.same({ { 1, 2.5 } }, answer.samples[1].columns)
+      assert.equal(3, answer.samples[1].rows)
+    end)
+
+    it("counts measures from 1, and marks the rest", function()
+      local groups = assert(ask_groups({
+        by = { { column = "total", top = 1, rank = 2 } }, measures = { { fn = "count" }, { fn = "max", column = "region" } },
+      }))
+      assert.same({ "Sur", "Sur" }, groups[1].measures[2])
+      assert.same({ [2] = true }, groups[1].keys[1].other)
+      assert.equal(3, groups[1].keys[1].count)
+      groups = assert(ask_groups { by = { { column = "region" } }, order = { measure = 1, descending = true }, limit = 1 })
+      assert.same({ "Sur" }, groups[1].keys[1].values)
+      assert.is_true(groups[1].truncated)
+      assert.equal(2, groups[1].count)
+    end)
+
+    it("holds filters of the request for all", function()
+      local answer = assert(client:aggregate(dir .. "/s.sqlite", {
+        filter = { { column = "region", eq = "Sur" } }, groups = { {}, { filter = { { column = "total", eq = 2 } } } },
+      }))
+      assert.same({ 2 }, answer.groups[1].measures[1])
+      assert.same({ 1 }, answer.groups[2].measures[1])
+    end)
+
+    it("says what is wrong", function()
+      for want, group in pairs {
+        ["no such column: Region"] = { by = { { column = "Region" } } },
+        ["no field is called buy"] = { buy = {} },
+        ["fn: median is none"] = { measures = { { fn = "median", column = "total" } } },
+        ["not an integer between 0 and 0"] = { order = { measure = 2 } },
+      } do
+        local none, err, id, fields = ask_groups(group)
+        assert.is_nil(none)
+        assert.is_truthy(err)
+        assert.equal("query_rejected", id)
+        assert.matches(want, fields.detail, 1, true)
+      end
+      local _, _, id = client:aggregate(dir .. "/s.sqlite", { table = "s_other" })
+      assert.equal("not_found", id)
+    end)
+  end)
+
   describe("view", function()
     local function view(options)
       return client:view(dir .. "/s.sqlite", options)
