@@ -51,8 +51,8 @@ struct al_jsonrows {
     uint32_t first; /* the key that objects begin with */
     al_cell *cells;
     size_t cell_room;
-    size_t rows;   /* of the batch so far */
-    uint64_t mark; /* another one for each time that an object is read */
+    size_t rows, most; /* of the batch: so far, at most */
+    uint64_t mark;     /* another one for each time that an object is read */
     struct block *block;
     size_t block_used, block_room;
     al_json_odd odd;
@@ -243,12 +243,13 @@ int al_jsonrows_know(al_jsonrows *r, const char *text, size_t len)
     return AL_OK;
 }
 
-/* The batch is empty; its first row gets as many cells as there are keys now. */
+/* The batch is empty; its rows get as many cells as there are keys now. */
 static int widen(al_jsonrows *r)
 {
-    size_t need = r->nkeys > BATCH_CELLS ? r->nkeys : BATCH_CELLS;
+    size_t need = r->most * r->nkeys < BATCH_CELLS ? r->most * r->nkeys : BATCH_CELLS;
     al_cell *cells;
 
+    need = need > r->nkeys ? need : r->nkeys + 1;
     if (need <= r->cell_room)
         return AL_OK;
     cells = realloc(r->cells, need * sizeof *cells);
@@ -743,11 +744,12 @@ static int row(al_jsonrows *r, al_err *err)
 
 int al_jsonrows_next(al_jsonrows *r, size_t most, al_batch *batch, al_err *err)
 {
-    int rc = widen(r) == AL_OK ? TAKEN : no_memory(err);
+    int rc;
 
     r->rows = 0;
-    most = most < BATCH_ROWS ? most : BATCH_ROWS;
-    while (rc == TAKEN && r->rows < most && (r->rows + 1) * r->nkeys <= r->cell_room) {
+    r->most = most < BATCH_ROWS ? most : BATCH_ROWS;
+    rc = widen(r) == AL_OK ? TAKEN : no_memory(err);
+    while (rc == TAKEN && r->rows < r->most && (r->rows + 1) * r->nkeys <= r->cell_room) {
         if (r->state != AT_VALUE)
             rc = r->shape == AL_JSON_LIST ? next_in_list(r, err) : next_on_line(r, err);
         if (rc > 0)
