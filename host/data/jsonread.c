@@ -14,6 +14,7 @@
 
 #define WINDOW_BYTES (AL_DATASET_SEGMENT + (512u << 10)) /* most segments fit */
 #define LOOK_BYTES   (4u << 20) /* of one object: it is looked at before there is more of it */
+#define MOST_OBJECTS 65536      /* of a segment: small ones may have many columns all the same */
 
 /* How far the text from state.at on is scanned for the ends of objects. */
 struct scan {
@@ -96,9 +97,15 @@ static bool is_blank(const char *p, const char *end)
     return p == end;
 }
 
+/* One ends at the first object that ends at or behind limit, or is its last one. */
+static bool is_whole(const struct scan *c, size_t limit)
+{
+    return c->end >= limit || c->objects == MOST_OBJECTS;
+}
+
 static void scan_lines(struct scan *c, const char *text, size_t len, bool last, size_t limit)
 {
-    while (c->end < limit && c->at < len) {
+    while (c->at < len && !is_whole(c, limit)) {
         const char *lf = memchr(text + c->at, '\n', len - c->at);
 
         c->at = lf ? (size_t)(lf + 1 - text) : len;
@@ -119,7 +126,7 @@ static void scan_depth(struct scan *c, const char *text, size_t len, bool last, 
 {
     const char *p = text + c->at, *end = text + len;
 
-    while (p < end && c->end < limit) {
+    while (p < end && !is_whole(c, limit)) {
         if (c->inside) {
             p = al_json_plain(p, end);
             if (p + 1 >= end && p < end && *p == '\\' && !last)
@@ -151,7 +158,7 @@ static void scan_depth(struct scan *c, const char *text, size_t len, bool last, 
     c->at = (size_t)((p < end ? p : end) - text);
 }
 
-/* Whether the segment is whole: the first object that ends at or behind limit is in the text. */
+/* Whether the segment is whole. */
 static bool scan(struct state *s, const al_json_segment *text, size_t limit)
 {
     struct scan *c = &s->scan;
@@ -160,7 +167,7 @@ static bool scan(struct state *s, const al_json_segment *text, size_t limit)
         scan_lines(c, text->text, text->len, text->last, limit);
     else
         scan_depth(c, text->text, text->len, text->last, limit, s->shape == AL_JSON_LIST);
-    return c->end >= limit;
+    return is_whole(c, limit);
 }
 
 /* ---- segments ---- */
@@ -362,14 +369,34 @@ static int look(struct state *s, const al_json_segment *text, al_jsonrows **rows
     return rc;
 }
 
-/* The same for an object that seems not to end. */
+/* The same for an object that seems not to end; an error in those in front of it comes first. */
 static int look_at_last(struct state *s, const al_json_segment *text, al_err *err)
 {
-    al_json_segment last = behind(text, s->scan.end);
+    al_json_segment ended = *text, last = behind(text, s->scan.end);
     al_jsonrows *rows;
-    int rc = look(s, &last, &rows, err);
+    al_err found = { 0 };
+    al_batch b = { .rows = 1 };
+    size_t known;
+    int rc = AL_OK, before;
 
+    if (s->scan.at - s->scan.end > AL_JSON_MAX_RECORD) {
+        rc = too_long(last.line, &found);
+    } else {
+        rc = look(s, &last, &rows, &found);
+        al_jsonrows_close(rows);
+    }
+    if (rc == AL_OK)
+        return rc;
+    ended.len = s->scan.end;
+    ended.last = false;
+    before = open_rows(s, &ended, &rows, &known, err);
+    while (before == AL_OK && b.rows > 0)
+        before = al_jsonrows_next(rows, SIZE_MAX, &b, err);
     al_jsonrows_close(rows);
+    if (before != AL_OK)
+        return before;
+    if (err)
+        *err = found;
     return rc;
 }
 
@@ -381,11 +408,14 @@ static int read_segments(struct state *s, al_err *err)
         al_json_segment text = left(s);
         size_t limit = (size_t)(AL_DATASET_SEGMENT - text.offset % AL_DATASET_SEGMENT);
         bool whole = scan(s, &text, limit);
+        size_t open = s->scan.at - s->scan.end;
         int rc = AL_OK;
 
-        if (s->scan.at - s->scan.end > AL_JSON_MAX_RECORD) {
-            rc = too_long(behind(&text, s->scan.end).line, err);
-        } else if (text.last || (whole && s->scan.end < text.len)) {
+        if (open > looked || open > AL_JSON_MAX_RECORD) {
+            rc = look_at_last(s, &text, err);
+            looked = 2 * open;
+        }
+        if (rc == AL_OK && (text.last || (whole && s->scan.end < text.len))) {
             bool over = !whole || s->scan.end == text.len;
 
             rc = submit(s, whole ? s->scan.end : text.len, err);
@@ -394,13 +424,8 @@ static int read_segments(struct state *s, al_err *err)
             looked = LOOK_BYTES;
             if (rc == AL_OK)
                 rc = al_ingest_step(s->in, err);
-        } else {
-            if (text.len - s->scan.end > looked) {
-                rc = look_at_last(s, &text, err);
-                looked = 2 * (text.len - s->scan.end);
-            }
-            if (rc == AL_OK)
-                rc = more(s, err);
+        } else if (rc == AL_OK) {
+            rc = more(s, err);
         }
         if (rc != AL_OK)
             return rc;

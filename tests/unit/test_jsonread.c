@@ -189,8 +189,12 @@ static void without_an_end(void **state)
         if (ingest_bytes(bytes, len) != AL_ELIMIT || err.line != 1)
             fail_msg("%s: %s in line %llu", fronts[i], err.detail, (unsigned long long)err.line);
     }
-    memset(bytes, '[', len);
+    memset(bytes, '1', len);
+    memcpy(bytes, "[{\"a\":1},\n{\"a\":x},{\"a\":\"", 24);
     options.name = "x.json";
+    assert_int_equal(ingest_bytes(bytes, len), AL_EDATA);
+    assert_int_equal(err.line, 2);
+    memset(bytes, '[', len);
     memcpy(bytes, "{\"a\":", 5);
     assert_int_equal(ingest_bytes(bytes, len), AL_ELIMIT);
     assert_string_equal(err.reason, "depth");
@@ -290,6 +294,32 @@ static void the_file_depends_on_the_bytes_only(void **state)
     }
 }
 
+/* Segments of small objects end before they have 8 MiB. */
+static void small_objects(void **state)
+{
+    al_buf bytes, first;
+    sqlite3 *db;
+
+    (void)state;
+    al_buf_init(&bytes, 0);
+    al_buf_init(&first, 0);
+    for (int i = 0; i < 150000; i++)
+        al_buf_printf(&bytes, i % 50000 ? "{\"a\":%d}\n" : "{\"a\":%d,\"b%d\":2}\n", i, i);
+    options.name = "x.jsonl";
+    for (options.threads = 1; options.threads <= 3; options.threads++) {
+        assert_int_equal(ingest_bytes(bytes.data, bytes.len), AL_OK);
+        same_file(&first);
+        options.window = 5000 * options.threads;
+    }
+    db = open_file(path);
+    assert_string_equal(ask(db, "SELECT count(*) || ' ' || sum(b0) || sum(b50000) || sum(b100000) "
+                                "FROM data WHERE a = rowid - 1"),
+                        "150000 222");
+    sqlite3_close(db);
+    al_buf_free(&bytes);
+    al_buf_free(&first);
+}
+
 /* The first thing that is wrong is told, with its place in the whole file, whoever finds it. */
 static void errors_far_behind(void **state)
 {
@@ -343,6 +373,7 @@ int main(void)
         TEST(limits),
         TEST(without_an_end),
         TEST(the_file_depends_on_the_bytes_only),
+        TEST(small_objects),
         TEST(errors_far_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
