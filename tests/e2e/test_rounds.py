@@ -6,6 +6,7 @@ ROUNDS says how many of each (30; `make soak` takes 1,000 and more), SEED repeat
 import csv
 import hashlib
 import io
+import json
 import os
 import random
 import shutil
@@ -16,12 +17,16 @@ import time
 import unittest
 
 import tables
-from alisio_test import main
+from alisio_test import ROOT, main
 from engine_client import Engine, Refused
 
 ROUNDS = int(os.environ.get("ROUNDS") or 30)
 SEED = int(os.environ.get("SEED") or time.time())
+SOAK = ROUNDS >= 100
 SEGMENTS = max(1, ROUNDS // 100)  # files of several segments
+DUCKDB = os.path.join(ROOT, "tests/bench/duckdb.mjs")
+NO_DUCKDB = None if os.path.isdir(os.path.join(ROOT, "vendor/bench/node_modules/@duckdb")) and shutil.which("node") else \
+    "DuckDB is not there: npm ci --prefix vendor/bench"
 
 csv.field_size_limit(1 << 30)
 
@@ -122,7 +127,7 @@ class SameBytes(EngineCase):
     def check_threads(self, written):
         self.check(written, self.ingest(written, threads=2))
         first = self.digest()
-        for threads in 1, *((3, 64) if ROUNDS >= 100 else ()):
+        for threads in 1, *((3, 64) if SOAK else ()):
             self.ingest(written, threads=threads)
             self.assertEqual(self.digest(), first, f"{threads} threads")
 
@@ -208,6 +213,35 @@ class Oracles(EngineCase):
 
     def test_import_of_the_sqlite3_shell(self):
         self.each(self.import_round, ROUNDS // 4)
+
+    def duckdb(self, *args, stdin=""):
+        done = subprocess.run(["node", DUCKDB, *args], input=stdin, text=True, capture_output=True, timeout=600)
+        return json.loads(done.stdout) if done.returncode == 0 else self.fail(done.stderr)
+
+    def duckdb_round(self, chance):
+        path = os.path.join(self.dir, "in.csv")
+        written = self.well_formed(chance)
+        self.ingest(written)
+        with open(path, "wb") as f:
+            f.write(written.data)
+        columns = [f"c{i}" for i in range(len(written.labels))]
+        rows, = self.duckdb("texts", stdin=json.dumps([{"file": path, "delimiter": written.delimiter, "columns": columns}]))
+        self.assert_same(self.rows(), [[tables.cell_of(t or "") for t in row] for row in rows])
+
+    if SOAK:
+        @unittest.skipIf(NO_DUCKDB, NO_DUCKDB)
+        def test_duckdb(self):
+            self.each(self.duckdb_round, ROUNDS // 20)
+
+        @unittest.skipIf(NO_DUCKDB, NO_DUCKDB)
+        def test_the_sqlite_reader_of_duckdb(self):
+            self.ingest(tables.CsvSegments(random.Random(SEED), 1 << 20))
+            done = subprocess.run(["node", DUCKDB, "dataset", self.out, "SELECT count(*), count(note), max(n) FROM dataset.data"],
+                                  text=True, capture_output=True, timeout=60)
+            if "Failed to download extension" in done.stderr:
+                self.skipTest("DuckDB cannot fetch its SQLite reader here")
+            rows = self.rows()
+            self.assertEqual(list(map(int, json.loads(done.stdout)[0])), [len(rows), sum(row[1] is not None for row in rows), len(rows)])
 
 
 main()
