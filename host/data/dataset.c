@@ -303,6 +303,8 @@ int al_rows_add(al_rows *r, const al_batch *b, al_err *err)
         size_t rows = b->rows - done < slice ? b->rows - done : slice;
 
         rc = add_slice(r, b->cells + done * b->columns, rows, b->columns, err);
+        if (rc == AL_OK && r->dataset->options.link)
+            rc = al_link_check(r->dataset->options.link, err);
     }
     return rc;
 }

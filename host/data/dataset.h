@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "data/cell.h"
+#include "data/link.h"
 
 #define AL_DATASET_VERSION     1
 #define AL_DATASET_APPLICATION 0x416c6973u /* "Alis" in the header of the file */
@@ -22,6 +23,7 @@ typedef struct al_dataset_options {
     uint64_t max_rows;      /* per sheet */
     uint64_t values_budget; /* bytes for distinct values of all columns; 0: 256 MiB */
     unsigned threads;       /* 0: as many as there are processors */
+    al_link *link;          /* borrowed; its cancel ends jobs in the middle. NULL: nobody cancels */
 } al_dataset_options;
 
 /* What a reader says of the whole file at its end. */

@@ -24,7 +24,8 @@ void al_ingest_defaults(al_ingest_options *o)
 int al_ingest_begin(al_ingest *in, al_err *err)
 {
     const al_dataset_options o = { .max_rows = in->options->max_rows,
-                                   .threads = (unsigned)in->options->threads };
+                                   .threads = (unsigned)in->options->threads,
+                                   .link = in->link };
 
     al_dataset_close(in->dataset);
     in->dataset = NULL;

@@ -69,20 +69,24 @@ int al_link_check(al_link *link, al_err *err)
     if (link->fd < 0)
         return AL_OK;
     now = al_clock_monotonic();
-    if (now - link->checked < CHECK_EVERY)
-        return AL_OK;
-    link->checked = now;
-    return cancelled(link->fd) ? al_err_set(err, AL_ECANCELED, "cancelled", "", "") : AL_OK;
+    if (now - link->checked >= CHECK_EVERY && !atomic_exchange(&link->looking, true)) {
+        link->checked = now;
+        if (!link->cancelled && cancelled(link->fd))
+            link->cancelled = true;
+        link->looking = false;
+    }
+    return link->cancelled ? al_err_set(err, AL_ECANCELED, "cancelled", "", "") : AL_OK;
 }
 
 int al_link_progress(al_link *link, uint64_t bytes, uint64_t total, uint64_t rows, al_err *err)
 {
     int rc = al_link_check(link, err);
+    uint64_t now = link->checked;
     al_buf body;
 
-    if (rc != AL_OK || link->checked - link->told < TELL_EVERY || link->fd < 0)
+    if (rc != AL_OK || now - link->told < TELL_EVERY || link->fd < 0)
         return rc;
-    link->told = link->checked;
+    link->told = now;
     al_buf_init(&body, 0);
     al_buf_printf(&body, "{\"bytes\":%llu,\"total\":%llu,\"rows\":%llu}", (unsigned long long)bytes,
                   (unsigned long long)total, (unsigned long long)rows);

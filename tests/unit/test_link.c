@@ -1,8 +1,11 @@
 #include "base/wire.h"
 #include "data.h"
 #include "data/link.h"
+#include <pthread.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static int ends[2]; /* the engine's, the host's */
 static al_link link_;
@@ -45,7 +48,34 @@ static void a_cancel_is_taken_out(void **state)
     assert_int_equal(al_wire_send(ends[1], AL_WIRE_CANCEL, "", 0, NULL, 0), AL_OK);
     assert_int_equal(check(&err), AL_ECANCELED);
     assert_string_equal(err.id, "cancelled");
+    assert_int_equal(check(NULL), AL_ECANCELED);
+    al_link_init(&link_, ends[0]); /* the next request */
     assert_int_equal(check(NULL), AL_OK);
+}
+
+static void *look_for_long(void *arg)
+{
+    const time_t end = time(NULL) + 20;
+    int *rc = arg;
+
+    while ((*rc = al_link_check(&link_, NULL)) == AL_OK && time(NULL) < end)
+        sched_yield();
+    return NULL;
+}
+
+static void every_thread_hears_of_a_cancel(void **state)
+{
+    pthread_t threads[4];
+    int rc[4];
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, look_for_long, &rc[i]), 0);
+    assert_int_equal(al_wire_send(ends[1], AL_WIRE_CANCEL, "", 0, NULL, 0), AL_OK);
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(rc[i], AL_ECANCELED);
+    }
 }
 
 static void what_else_came_stays(void **state)
@@ -131,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(nothing_came),
         TEST(a_cancel_is_taken_out),
+        TEST(every_thread_hears_of_a_cancel),
         TEST(what_else_came_stays),
         TEST(half_a_cancel_is_none_yet),
         TEST(a_host_that_left_cancels),
