@@ -162,3 +162,24 @@ def write(path, sheets, ways=Plain()):
         for n, (_, rows) in zip(numbers, sheets):
             put(f"xl/worksheets/sheet{n}.xml", sheet_part(rows, strings, ways))
         put("xl/sharedStrings.xml", strings.part())
+
+
+def write_ods(path, sheets):
+    """The same as an OpenDocument spreadsheet; cells are None, bool, int, float or str."""
+    space = "urn:oasis:names:tc:opendocument:xmlns:"
+
+    def ods_cell(value):
+        if value is None:
+            return "<table:table-cell/>"
+        if isinstance(value, str):
+            return f'<table:table-cell office:value-type="string"><text:p>{escape(value)}</text:p></table:table-cell>'
+        kind, name = ("boolean", "boolean-value") if isinstance(value, bool) else ("float", "value")
+        return f'<table:table-cell office:value-type="{kind}" office:{name}="{str(value).lower()}"/>'
+
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr(zipfile.ZipInfo("mimetype", (1980, 1, 31, 0, 0, 0)), "application/vnd.oasis.opendocument.spreadsheet")
+        tables = "".join(f'<table:table table:name="{escape(name, True)}">' + "".join(
+            [f'<table:table-row>{"".join(map(ods_cell, row))}</table:table-row>' for row in rows]) + "</table:table>" for name, rows in sheets)
+        out.writestr("content.xml", f'{HEAD}<office:document-content xmlns:office="{space}office:1.0" xmlns:table="{space}table:1.0" '
+                     f'xmlns:text="{space}text:1.0" office:version="1.2"><office:body><office:spreadsheet>{tables}'
+                     "</office:spreadsheet></office:body></office:document-content>", zipfile.ZIP_DEFLATED)
