@@ -137,18 +137,23 @@ local function arrange(p, sort, filters)
     end
     p:say("✗ " .. p:failure(message, id, fields), "failed")
   end)
+  p.busy.asked = { sort = sort, filters = filters }
+end
+
+--- How the rows are arranged, or will be: keys may come faster than views are made.
+local function arranged(p)
+  return p.busy and p.busy.asked or p.view
 end
 
 local function sort(p)
-  local view = p.view
-  local now = view.sort
-  if not now or now.column ~= view.column then
-    arrange(p, { column = view.column, descending = false }, view.filters)
-  elseif not now.descending then
-    arrange(p, { column = view.column, descending = true }, view.filters)
-  else
-    arrange(p, nil, view.filters)
+  local now, column = arranged(p), p.view.column
+  local following
+  if not now.sort or now.sort.column ~= column then
+    following = { column = column, descending = false }
+  elseif not now.sort.descending then
+    following = { column = column, descending = true }
   end
+  arrange(p, following, now.filters)
 end
 
 local function ask(p, prompt, begin, keys, done)
@@ -172,12 +177,12 @@ local function filter(p)
   end
   local hints = { "is", "compare", "part", "no_filter", "clear", "apply", "leave" }
   ask(p, column.label, begin, hints, function(typed)
-    local filters = {}
-    for at, kept in pairs(view.filters) do
+    local now, filters = arranged(p), {}
+    for at, kept in pairs(now.filters) do
       filters[at] = kept
     end
     filters[c] = filters_text.parse(typed, column.right)
-    arrange(p, view.sort, filters)
+    arrange(p, now.sort, filters)
   end)
 end
 
@@ -340,7 +345,7 @@ local keys = {
   Enter = cell,
   s = sort,
   f = filter,
-  F = function(p) arrange(p, p.view.sort, {}) end,
+  F = function(p) arrange(p, arranged(p).sort, {}) end,
   g = function(p)
     ask(p, p:t "go", "", { "row_or_column", "apply", "leave" }, function(typed)
       if typed ~= "" then

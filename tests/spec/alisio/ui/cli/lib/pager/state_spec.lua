@@ -214,6 +214,21 @@ describe("alisio.ui.cli.lib.pager.state", function()
     assert.same({ column = 1, descending = false }, s.views[4].sort)
   end)
 
+  it("takes keys that come faster than views are made", function()
+    start {}
+    for _ = 1, 2 do
+      p:key { key = "s" }
+    end
+    settle()
+    assert.matches("total ↓$", settle()[1])
+    for _ = 1, 3 do
+      p:key { key = "s" }
+    end
+    assert.matches("total ↓$", settle()[1])
+    p:key { key = "s" }
+    assert.is_nil(settle()[1]:find("↓", 1, true))
+  end)
+
   it("filters by a value, a comparison, a part of the text, emptiness", function()
     start {}
     at(press("Down", "Right", "f"), " region =Norte")
