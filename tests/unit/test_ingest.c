@@ -330,13 +330,14 @@ static void an_output_that_will_not_do(void **state)
     close(input);
 }
 
-/* A text of every delicate thing, longer than the sample: the same file, byte for byte, whatever
- * the reads and windows. */
-static void the_file_depends_on_the_bytes_only(void **state)
+struct way {
+    size_t reads, window;
+    unsigned threads;
+};
+
+/* Rows of every delicate thing. */
+static void add_delicate_rows(al_buf *bytes, size_t len)
 {
-    static const struct {
-        size_t reads, window;
-    } ways[] = { { 0, 0 }, { 1, 0 }, { 7, 64 }, { 1000, 100 }, { 65537, 65536 }, { 3, 4096 } };
     static const char *const bits[] = { "\"two\r\nlines\"",
                                         "\"a \"\"q\"\"\"",
                                         "\xE2\x82\xAC",
@@ -347,38 +348,81 @@ static void the_file_depends_on_the_bytes_only(void **state)
                                         "-3",
                                         "\"\"",
                                         "\"tail\"x" };
-    al_buf bytes, first, again;
     uint64_t x = 3;
 
-    (void)state;
-    al_buf_init(&bytes, 0);
+    while (bytes->len < len) {
+        for (int k = 0; k < 3; k++)
+            al_buf_printf(bytes, "%s%s", k ? "," : "", bits[next_random(&x) % 10]);
+        al_buf_str(bytes, next_random(&x) % 3 ? "\n" : "\r\n");
+    }
+}
+
+static void read_output(al_buf *bytes)
+{
+    off_t size = lseek(output, 0, SEEK_END);
+
+    al_buf_clear(bytes);
+    assert_int_equal(al_buf_reserve(bytes, (size_t)size), AL_OK);
+    assert_int_equal(pread(output, bytes->data, (size_t)size, 0), size);
+    bytes->len = (size_t)size;
+}
+
+static void assert_one_file(const al_buf *bytes, const struct way *ways, size_t n)
+{
+    al_buf first, again;
+
     al_buf_init(&first, 0);
     al_buf_init(&again, 0);
-    al_buf_str(&bytes, "a,b,c\r\n");
-    while (bytes.len < 200000) {
-        for (int k = 0; k < 3; k++)
-            al_buf_printf(&bytes, "%s%s", k ? "," : "", bits[next_random(&x) % 10]);
-        al_buf_str(&bytes, next_random(&x) % 3 ? "\n" : "\r\n");
-    }
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        off_t size;
-
+    for (size_t i = 0; i < n; i++) {
         options.read_limit = ways[i].reads;
         options.window = ways[i].window;
-        assert_int_equal(ingest_bytes(bytes.data, bytes.len), AL_OK);
-        size = lseek(output, 0, SEEK_END);
-        al_buf_clear(&again);
-        assert_int_equal(al_buf_reserve(&again, (size_t)size), AL_OK);
-        assert_int_equal(pread(output, again.data, (size_t)size, 0), size);
-        again.len = (size_t)size;
+        options.threads = ways[i].threads;
+        assert_int_equal(ingest_bytes(bytes->data, bytes->len), AL_OK);
+        read_output(i ? &again : &first);
         if (i == 0)
-            al_buf_add(&first, again.data, again.len);
+            continue;
         assert_int_equal(again.len, first.len);
         assert_memory_equal(again.data, first.data, first.len);
     }
-    al_buf_free(&bytes);
     al_buf_free(&first);
     al_buf_free(&again);
+}
+
+/* Longer than the sample: the same file, byte for byte, whatever the reads and windows. */
+static void the_file_depends_on_the_bytes_only(void **state)
+{
+    static const struct way ways[] = { { 0, 0, 1 },      { 1, 0, 0 },     { 7, 64, 1 },
+                                       { 1000, 100, 2 }, { 3, 4096, 64 }, { 65537, 65536, 0 } };
+    al_buf bytes;
+
+    (void)state;
+    al_buf_init(&bytes, 0);
+    al_buf_str(&bytes, "a,b,c\r\n");
+    add_delicate_rows(&bytes, 200000);
+    assert_one_file(&bytes, ways, sizeof ways / sizeof ways[0]);
+    al_buf_free(&bytes);
+}
+
+/* And so it is with several segments, each of which may begin inside of quotes. */
+static void segments_depend_on_the_bytes_only(void **state)
+{
+    static const struct way ways[] = {
+        { 0, 0, 1 }, { 0, 0, 3 }, { 4093, 0, 2 }, { 100003, 70001, 2 }
+    };
+    al_buf bytes;
+
+    (void)state;
+    al_buf_init(&bytes, 0);
+    al_buf_str(&bytes, "a,b,c\r\n");
+    for (int i = 0; i < 3; i++) {
+        add_delicate_rows(&bytes, bytes.len + AL_DATASET_SEGMENT - 600000);
+        al_buf_str(&bytes, "1,\""); /* a long text that looks like rows */
+        for (int k = 0; k < 60000; k++)
+            al_buf_str(&bytes, "x,\"\"y\"\",\r\nz\n");
+        al_buf_str(&bytes, "\",3\r\n");
+    }
+    assert_one_file(&bytes, ways, sizeof ways / sizeof ways[0]);
+    al_buf_free(&bytes);
 }
 
 /* What is stored is what was said, but for what is of the source and not of the dataset. */
@@ -462,6 +506,7 @@ int main(void)
         TEST(limits),
         TEST(an_output_that_will_not_do),
         TEST(the_file_depends_on_the_bytes_only),
+        TEST(segments_depend_on_the_bytes_only),
         TEST(a_description_is_stored),
         TEST(estimates_are_named),
     };
