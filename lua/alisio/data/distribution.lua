@@ -90,12 +90,13 @@ end
 ---@param data alisio.Data
 ---@param id string      of a dataset
 ---@param sheet table    of its description
+---@param ms? integer    time it may take, 1000 when left out
 ---@return { heights: table<integer, number[]>, rows: integer }? spread  heights: by the column's place, how many
 ---   values lie in each of at most 24 equal parts; rows: how many rows were looked at
 ---@return string? err
 ---@return string? id
 ---@return table? fields
-function M.of(data, id, sheet)
+function M.of(data, id, sheet, ms)
   local cuts, names, parts = {}, {}, {}
   for place, column in ipairs(sheet.columns) do
     local where, cells, last
@@ -119,7 +120,7 @@ function M.of(data, id, sheet)
     WITH RECURSIVE step(n) AS (SELECT 1 UNION ALL SELECT n + %d FROM step WHERE n + %d <= %d),
       spread AS MATERIALIZED (SELECT %s FROM step CROSS JOIN %s AS rows ON rows.rowid BETWEEN step.n AND step.n + %d)
     ]]):format(step, step, sheet.rows, table.concat(names, ", "), sql.name(sheet.table), RUN - 1)
-    .. table.concat(parts, " UNION ALL "), { maxRows = CELLS * MOST_COLUMNS, timeoutMs = TIME_MS })
+    .. table.concat(parts, " UNION ALL "), { maxRows = CELLS * MOST_COLUMNS, timeoutMs = ms or TIME_MS })
   if not answer then
     return nil, err, code, fields
   end

@@ -1,4 +1,5 @@
 --- `alisio data`: what is in a table file, and SQL on it, without any model.
+local clock = require "std.clock"
 local fs = require "std.fs"
 local json = require "std.json"
 local path = require "std.path"
@@ -45,7 +46,7 @@ local said = {
 local NAMED = { tab = "\t", ["\\t"] = "\t" }
 local HEAD = 10
 local BLOCK = 1000 -- rows of one question
-local DRAWN = 8 -- sheets that get histograms
+local DRAW_MS = 1500 -- that all histograms may take; those that come later are left out
 
 local SCHEMA = { en = { "column", "type", "heading in the file" }, es = { "columna", "tipo", "encabezado en el archivo" } }
 local HEADS = {
@@ -137,9 +138,10 @@ end
 
 --- The page of a dataset on a terminal, with drawings where they come in no time.
 local function draw(ctx, session, described, sample)
-  local spreads = {}
+  local spreads, ends = {}, clock.monotonic() + DRAW_MS
   for i, sheet in ipairs(described.sheets) do
-    spreads[i] = i <= DRAWN and distribution.of(session.data, described.id, sheet) or nil
+    local left = math.floor(ends - clock.monotonic())
+    spreads[i] = left > 0 and distribution.of(session.data, described.id, sheet, left) or nil
   end
   local lines = inspect_page.lines(described, {
     locale = ctx.locale, width = math.max(40, (term.size(1))), color = term.color(1), utf8 = term.utf8(),
