@@ -51,6 +51,7 @@ $(B)/fuzz_%: $(B)/fuzz_%.o $(OBJ_base) $(OBJ_data) $(OBJ_jail) $(call obj,prim)
 bench: deps all $(B)/peak vendor/bench/node_modules/.package-lock.json ## measures what is promised of times and sizes; BENCH=sales-1m one file
 	@B=$(B) python3 tests/bench/bench.py $(BENCH)
 	@B=$(B) python3 tests/bench/data.py $(BENCH)
+	@B=$(B) python3 tests/bench/questions.py $(BENCH)
 
 $(B)/peak: tests/bench/peak.c
 	@mkdir -p $(@D)

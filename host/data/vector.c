@@ -7,6 +7,7 @@
  * came first. So neither threads nor chance have a say in the result. */
 #include "data/vector.h"
 #include "base/hash.h"
+#include "data/large.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -759,9 +760,9 @@ static int lay_out(struct making *m)
     while (m->nparts < MAX_PARTS && m->nparts * (uint64_t)PARTITION < n)
         m->nparts *= 2;
     m->starts = calloc(m->nparts * m->nchunks, sizeof *m->starts);
-    m->sorted = malloc((n + 1) * sizeof *m->sorted);
-    m->first = malloc((n + 1) * sizeof *m->first);
-    m->code = malloc((n + 1) * sizeof *m->code);
+    m->sorted = al_large_alloc((n + 1) * sizeof *m->sorted);
+    m->first = al_large_alloc((n + 1) * sizeof *m->first);
+    m->code = al_large_alloc((n + 1) * sizeof *m->code);
     m->firsts = calloc(m->nchunks, sizeof *m->firsts);
     return m->starts && m->sorted && m->first && m->code && m->firsts ? AL_OK : AL_ENOMEM;
 }
@@ -816,9 +817,9 @@ static int make_codes(struct making *m, al_work *w, al_err *err)
         return rc;
     v->codes = running(m->firsts, m->nchunks, 1);
     v->width = v->codes <= UINT8_MAX + 1 ? 1 : v->codes <= UINT16_MAX + 1 ? 2 : 4;
-    v->at = malloc(v->codes * sizeof *v->at);
+    v->at = al_large_alloc(v->codes * sizeof *v->at);
     v->parts = calloc(m->nchunks, sizeof *v->parts);
-    v->data = malloc((size_t)v->rows * v->width + 1);
+    v->data = al_large_alloc((size_t)v->rows * v->width + 1);
     if (!v->at || !v->parts || !v->data)
         return no_memory(err);
     v->nparts = m->nchunks;
@@ -905,7 +906,7 @@ static int make_numbers(struct making *m, al_work *w, al_err *err)
         v->form = AL_VECTOR_INTEGERS;
         v->decimals = (uint8_t)decimals;
         v->width = large * ten[decimals] < INT32_MAX ? 4 : 8;
-        v->data = malloc((size_t)v->rows * v->width + 1);
+        v->data = al_large_alloc((size_t)v->rows * v->width + 1);
         if (!v->data)
             return no_memory(err);
         rc = al_work_each(w, m->nchunks, move_integers, m, err);
@@ -916,7 +917,7 @@ static int make_numbers(struct making *m, al_work *w, al_err *err)
     v->form = AL_VECTOR_REALS;
     v->decimals = 0;
     v->width = sizeof(double);
-    v->data = malloc((size_t)v->rows * v->width + 1);
+    v->data = al_large_alloc((size_t)v->rows * v->width + 1);
     return v->data ? al_work_each(w, m->nchunks, move_reals, m, err) : no_memory(err);
 }
 
@@ -1131,8 +1132,9 @@ bool al_vector_is_null(const al_vector *v, uint32_t row)
 /* Sorting texts: a radix sort in place over eight bytes at a time, which are kept beside the text,
  * by those eight bits that tell most. The texts lie all over the memory: what is loaded next is
  * asked for well before. */
-#define FEW   16
-#define AHEAD 12
+#define FEW        16
+#define AHEAD      12
+#define TICK_ITEMS 65536
 
 struct item {
     uint64_t key;
@@ -1149,11 +1151,13 @@ struct range {
 struct sorting {
     const al_vector *v;
     struct item *items;
-    uint32_t *rank;
-    struct range *ranges; /* that threads sort on their own */
+    uint32_t *rank, numbers; /* the first so many items are no texts */
+    struct range *ranges;    /* that threads sort on their own */
     size_t n, room;
     uint32_t small; /* ranges of so many are left to them; 0: all is sorted at once */
-    bool failed;
+    const al_work_part *part;
+    al_err *err;
+    int rc; /* what stopped it */
 };
 
 static uint64_t load_key(const char *text, uint32_t len, uint32_t depth)
@@ -1220,7 +1224,7 @@ static void leave(struct sorting *s, struct item *items, uint32_t n, uint32_t de
         struct range *more = realloc(s->ranges, room * sizeof *more);
 
         if (!more) {
-            s->failed = true;
+            s->rc = no_memory(s->err);
             return;
         }
         s->ranges = more;
@@ -1295,10 +1299,12 @@ static void sort_range(struct sorting *s, struct item *items, uint32_t n, uint32
 {
     uint32_t ends[256];
 
-    while (n > FEW && n > s->small) {
+    while (n > FEW && n > s->small && s->rc == AL_OK) {
         uint64_t differ = 0;
         unsigned shift, largest = 0;
 
+        if (n > TICK_ITEMS)
+            s->rc = al_work_tick(s->part, s->err);
         for (uint32_t i = 1; i < n; i++)
             differ |= items[i].key ^ items[0].key;
         if (!differ) {
@@ -1323,21 +1329,31 @@ static void sort_range(struct sorting *s, struct item *items, uint32_t n, uint32
         n = ends[largest] - (largest ? ends[largest - 1] : 0);
         items += ends[largest] - n;
     }
-    if (n > FEW)
+    if (n > FEW && s->small)
         leave(s, items, n, depth);
-    else
+    else if (n <= FEW)
         sort_few(items, n, depth);
 }
 
 static int sort_left(void *arg, const al_work_part *part, al_err *err)
 {
     const struct sorting *all = arg;
-    struct sorting mine = { .small = 0 };
+    struct sorting mine = { .part = part, .err = err };
     const struct range *r = &all->ranges[part->index];
 
-    (void)err;
     sort_range(&mine, r->items, r->n, r->depth);
-    return AL_OK;
+    return mine.rc;
+}
+
+/* Up to ranges that are worth a thread each. */
+static int sort_first(void *arg, const al_work_part *part, al_err *err)
+{
+    struct sorting *s = arg;
+
+    s->part = part;
+    s->err = err;
+    sort_range(s, s->items + s->numbers, s->v->codes - 1 - s->numbers, 0);
+    return s->rc;
 }
 
 /* Bits in the order of the numbers. */
@@ -1417,22 +1433,18 @@ static int note_ranks(void *arg, const al_work_part *part, al_err *err)
 
 static int sort_values(struct sorting *s, al_work *w, al_err *err)
 {
-    const uint32_t n = s->v->codes - 1;
-    uint32_t numbers = 0;
     int rc = AL_OK;
 
     if (s->v->kinds & (AL_VECTOR_HAS_INTEGER | AL_VECTOR_HAS_REAL))
-        numbers = fill_mixed(s->v, s->items);
+        s->numbers = fill_mixed(s->v, s->items);
     else
         rc = al_work_each(w, s->v->nparts, fill_part, s, err);
-    if (rc != AL_OK)
-        return rc;
-    qsort(s->items, numbers, sizeof *s->items, compare_numbers);
-    s->small = n > PARTITION ? n / 8 : 0;
-    sort_range(s, s->items + numbers, n - numbers, 0);
-    if (s->failed)
-        return no_memory(err);
-    rc = al_work_each(w, s->n, sort_left, s, err);
+    qsort(s->items, s->numbers, sizeof *s->items, compare_numbers);
+    s->small = s->v->codes > PARTITION ? s->v->codes / 8 : 0;
+    if (rc == AL_OK)
+        rc = al_work_each(w, 1, sort_first, s, err);
+    if (rc == AL_OK)
+        rc = al_work_each(w, s->n, sort_left, s, err);
     return rc == AL_OK ? al_work_each(w, RANK_STRIPES, note_ranks, s, err) : rc;
 }
 
@@ -1443,8 +1455,8 @@ int al_vector_rank(al_vector *v, al_work *w, al_err *err)
 
     if (v->form != AL_VECTOR_CODES || v->rank)
         return AL_OK;
-    s.items = malloc(v->codes * sizeof *s.items);
-    s.rank = malloc(v->codes * sizeof *s.rank);
+    s.items = al_large_alloc(v->codes * sizeof *s.items);
+    s.rank = al_large_alloc(v->codes * sizeof *s.rank);
     if (s.items && s.rank) {
         s.rank[0] = 0;
         rc = sort_values(&s, w, err);

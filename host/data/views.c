@@ -2,6 +2,7 @@
 #include "data/views.h"
 #include "data/fields.h"
 #include "data/filter.h"
+#include "data/large.h"
 #include "data/order.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +155,7 @@ static int list_rows(struct making *m, struct view *view, al_err *err)
         rc = al_filter_run(m->filter, vector_of, m->table, rows, bits, &view->rows, &m->work, err);
     }
     if (rc == AL_OK) {
-        view->order = malloc(((size_t)view->rows + 1) * sizeof *view->order);
+        view->order = al_large_alloc(((size_t)view->rows + 1) * sizeof *view->order);
         if (!view->order)
             rc = no_memory(err);
         else if (bits)

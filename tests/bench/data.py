@@ -197,4 +197,5 @@ def main():
     return 0 if all(met) or "--check" not in sys.argv else 1
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
