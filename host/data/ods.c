@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPEATED_FLOOR (UINT64_C(64) << 20)
-#define MOST_REPEATS   (UINT64_C(1) << 32)
-#define MOST_SHEETS    1000
+#define MOST_REPEATS (UINT64_C(1) << 32)
+#define MOST_SHEETS  1000
+#define MOST_HIDDEN  65536 /* bytes of names of styles */
 
 enum space { OFFICE, TABLE, TEXT, STYLE, MANIFEST, OTHER };
 
@@ -30,7 +30,7 @@ struct reader {
     al_buf hidden;                 /* names of styles of hidden sheets, a NUL behind each */
     char *name;                    /* of the sheet */
     uint64_t row, row_times;
-    uint64_t row_cost, repeated, may_repeat; /* bytes that repeats made, by a rough count */
+    uint64_t row_cost; /* bytes of its cells, by a rough measure */
     uint64_t column;
     /* of the cell */
     uint64_t times;
@@ -95,7 +95,7 @@ static int style_start(struct reader *r, const al_xml_name *name, const al_xml_a
             return no_memory(err);
     } else if (is(name, STYLE, "table-properties")) {
         a = attr(attrs, n, TABLE, "display");
-        if (a && strcmp(a->value, "false") == 0 && r->style.len &&
+        if (a && strcmp(a->value, "false") == 0 && r->style.len && r->hidden.len < MOST_HIDDEN &&
             al_buf_add(&r->hidden, r->style.data, r->style.len) != AL_OK)
             return no_memory(err);
     }
@@ -283,23 +283,6 @@ static int begin_cell(struct reader *r, const al_xml_attr *attrs, size_t n, al_e
     return take_value(r, attrs, n, err);
 }
 
-static int too_many_repeats(struct reader *r, al_err *err)
-{
-    al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxFileBytes",
-                "sheet \"%.100s\": repeated rows and cells of more than %" PRIu64 " bytes", r->name,
-                r->may_repeat);
-    return al_err_reason(err, AL_ELIMIT, "maxFileBytes");
-}
-
-/* n more of what costs that much. */
-static int repeat(struct reader *r, uint64_t n, uint64_t cost, al_err *err)
-{
-    if (n > 0 && cost > (r->may_repeat - r->repeated) / n)
-        return too_many_repeats(r, err);
-    r->repeated += n * cost;
-    return AL_OK;
-}
-
 /* LibreOffice writes what the functions TRUE and FALSE give as numbers. */
 static void show_boolean(struct reader *r)
 {
@@ -327,8 +310,9 @@ static int end_cell(struct reader *r, al_err *err)
         r->sheets.uncalculated++;
     if (rc == AL_OK && r->cell.kind != AL_CELL_NULL) {
         cost = sizeof r->cell + (r->cell.kind == AL_CELL_TEXT ? r->cell.len : 0);
-        rc = r->times > 1 && r->column + r->times <= most ? repeat(r, r->times - 1, cost, err)
-                                                          : AL_OK;
+        rc = r->times > 1 && r->column + r->times <= most
+                 ? al_sheets_spend(&r->sheets, r->times - 1, cost, err)
+                 : AL_OK;
         r->row_cost += cost * (r->times < most ? r->times : most);
         for (uint64_t i = 0; i < r->times && rc == AL_OK; i++)
             rc = al_sheet_cell(&r->sheets, (size_t)(r->column + i), &r->cell, err);
@@ -343,7 +327,7 @@ static int end_row(struct reader *r, al_err *err)
 
     r->place = SHEET;
     if (r->row_cost)
-        rc = repeat(r, r->row_times - 1, r->row_cost, err);
+        rc = al_sheets_spend(&r->sheets, r->row_times - 1, r->row_cost, err);
     if (rc == AL_OK)
         rc = al_sheet_row(&r->sheets, r->row, r->row_times, al_xml_offset(r->xml), err);
     r->row += r->row_times;
@@ -566,9 +550,6 @@ int al_read_ods(al_ingest *in, al_err *err)
     struct reader r = { .in = in };
     int rc;
 
-    r.may_repeat = al_source_file_size(in->source) * 100;
-    if (r.may_repeat < REPEATED_FLOOR)
-        r.may_repeat = REPEATED_FLOOR;
     al_buf_init(&r.style, 0);
     al_buf_init(&r.hidden, 0);
     al_buf_init(&r.text, 0);

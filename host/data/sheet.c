@@ -9,7 +9,10 @@
 
 #define CHUNK_CELLS 32768
 #define BLOCK_BYTES (64u << 10)
-#define MOST_BYTES  (32u << 20) /* of cells and texts, at which a segment ends wherever it is */
+#define MOST_BYTES  (8u << 20) /* of cells and texts, at which a segment ends wherever it is */
+#define ALL_COLUMNS 20000      /* of all sheets, at most */
+#define SPEND_RATIO 100
+#define SPEND_FLOOR (UINT64_C(64) << 20)
 
 /* Texts that do not move. The first block of the list is the one in use. */
 struct block {
@@ -21,6 +24,7 @@ struct block {
 /* Rows of one width. */
 struct chunk {
     struct chunk *next;
+    size_t widest; /* of them, as they came */
     al_batch batch;
     al_cell cells[];
 };
@@ -41,7 +45,11 @@ static int no_memory(al_err *err)
 
 int al_sheets_open(al_sheets *s, al_ingest *in, al_err *err)
 {
-    *s = (al_sheets){ .in = in };
+    uint64_t size = al_source_file_size(in->source);
+
+    *s = (al_sheets){ .in = in, .most = size * SPEND_RATIO };
+    if (s->most < SPEND_FLOOR)
+        s->most = SPEND_FLOOR;
     s->shared.packed = al_source_file_size(in->source);
     s->shared.max_bytes = in->options->max_file_bytes;
     al_buf_init(&s->hidden, 0);
@@ -109,11 +117,25 @@ static int add_name(al_buf *names, const char *name)
     return al_json_quote(names, name, strlen(name));
 }
 
+int al_sheets_spend(al_sheets *s, uint64_t n, uint64_t bytes, al_err *err)
+{
+    if (n > 0 && bytes > (s->most - s->spent) / n) {
+        al_err_setf(
+            err, AL_ELIMIT, "ingest_limit", "analysis.data.maxFileBytes",
+            "sheet \"%.100s\" has more than %" PRIu64
+            " bytes of repeated and empty cells, which is what a file of this size may have",
+            s->name, s->most);
+        return al_err_reason(err, AL_ELIMIT, "maxFileBytes");
+    }
+    s->spent += n * bytes;
+    return AL_OK;
+}
+
 static void clear(al_sheets *s)
 {
     if (s->width)
         memset(s->row, 0, s->width * sizeof *s->row);
-    s->width = 0;
+    s->width = s->values = 0;
 }
 
 int al_sheet_begin(al_sheets *s, const char *name, bool hidden, al_err *err)
@@ -260,6 +282,7 @@ int al_sheet_cell(al_sheets *s, size_t column, const al_cell *cell, al_err *err)
         if (rc != AL_OK)
             return rc;
     }
+    s->values += s->row[column].kind == AL_CELL_NULL;
     s->row[column] = *cell;
     if (column >= s->width)
         s->width = column + 1;
@@ -293,6 +316,17 @@ static int label(al_sheets *s, al_cell *cell, al_err *err)
     return AL_OK;
 }
 
+static int more_columns(al_sheets *s, size_t n, al_err *err)
+{
+    s->all_columns += n;
+    s->columns += n;
+    if (s->all_columns <= ALL_COLUMNS)
+        return AL_OK;
+    al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxColumns",
+                "more than %d columns in all sheets", ALL_COLUMNS);
+    return al_err_reason(err, AL_ELIMIT, "maxColumns");
+}
+
 /* Begins the table by the first row that holds something; *header: it was its labels. */
 static int first_row(al_sheets *s, bool *header, al_err *err)
 {
@@ -312,6 +346,7 @@ static int first_row(al_sheets *s, bool *header, al_err *err)
     labels = calloc(s->width, sizeof *labels);
     if (!labels)
         return no_memory(err);
+    rc = more_columns(s, s->width, err);
     for (size_t i = 0; i < s->width && *header && rc == AL_OK; i++) {
         labels[i] = s->row[i];
         rc = label(s, &labels[i], err);
@@ -320,44 +355,48 @@ static int first_row(al_sheets *s, bool *header, al_err *err)
         rc = al_dataset_sheet(s->in->dataset, s->name, table, labels, s->width, err);
     free(labels);
     s->made++;
-    s->columns = s->table_columns = s->width;
+    s->table_columns = s->width;
     return rc;
 }
 
-/* Where the row in work goes. */
+/* Where the row in work goes. Rows stand with others about as wide as they are: where most are much
+ * narrower than the widest, that costs nothing. */
 static al_cell *next_row(al_sheets *s)
 {
     struct al_segment *g = s->segment;
     struct chunk *c = g->last;
-    size_t room;
+    size_t room, columns;
 
-    if (!c || c->batch.rows == c->batch.room || c->batch.columns < s->columns) {
-        room = s->columns < CHUNK_CELLS ? CHUNK_CELLS / s->columns : 1;
-        c = malloc(sizeof *c + room * s->columns * sizeof *c->cells);
+    if (!c || c->batch.rows == c->batch.room || c->batch.columns < s->width) {
+        columns = c && c->widest > s->width ? c->widest : s->width;
+        room = columns < CHUNK_CELLS ? CHUNK_CELLS / columns : 1;
+        c = malloc(sizeof *c + room * columns * sizeof *c->cells);
         if (!c)
             return NULL;
-        *c = (struct chunk){ .batch = { .columns = s->columns, .room = room } };
+        *c = (struct chunk){ .batch = { .columns = columns, .room = room } };
         c->batch.cells = c->cells;
-        g->bytes += room * s->columns * sizeof *c->cells;
+        g->bytes += room * columns * sizeof *c->cells;
         *(g->last ? &g->last->next : &g->first) = c;
         g->last = c;
     }
-    g->columns = c->batch.columns;
+    if (s->width > c->widest)
+        c->widest = s->width;
     g->job.rows++;
     return c->cells + c->batch.rows++ * c->batch.columns;
 }
 
 static int add_row(al_sheets *s, al_err *err)
 {
-    al_cell *cells;
+    al_cell *cells = need_segment(s) == AL_OK ? next_row(s) : NULL;
+    size_t columns;
 
-    if (s->width > s->columns)
-        s->columns = s->width;
-    cells = need_segment(s) == AL_OK ? next_row(s) : NULL;
     if (!cells)
         return no_memory(err);
+    columns = s->segment->last->batch.columns;
+    if (columns > s->segment->columns)
+        s->segment->columns = columns;
     memcpy(cells, s->row, s->width * sizeof *cells);
-    memset(cells + s->width, 0, (s->columns - s->width) * sizeof *cells);
+    memset(cells + s->width, 0, (columns - s->width) * sizeof *cells);
     s->rows++;
     return AL_OK;
 }
@@ -392,6 +431,10 @@ int al_sheet_row(al_sheets *s, uint64_t number, uint64_t times, uint64_t offset,
         times -= header;
         s->rows += header;
     }
+    if (rc == AL_OK && s->width > s->columns)
+        rc = more_columns(s, s->width - s->columns, err);
+    if (rc == AL_OK)
+        rc = al_sheets_spend(s, times, s->width - s->values, err);
     for (; rc == AL_OK && times > 0; times--) {
         rc = add_row(s, err);
         if (rc == AL_OK && s->segment->bytes >= MOST_BYTES && times > 1) {

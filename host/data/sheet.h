@@ -16,6 +16,8 @@ typedef struct al_sheets { /* of one workbook */
     al_ingest *in;
     al_idents *tables;
     size_t begun, made;    /* sheets, those of them that have a table */
+    size_t all_columns;    /* of their tables */
+    uint64_t spent, most;  /* bytes that al_sheets_spend counted; that it allows */
     al_buf hidden, empty;  /* their names, as the inside of a JSON array */
     uint64_t uncalculated; /* formulas without a value */
     al_expansion shared;   /* texts of cells that the file holds once */
@@ -23,6 +25,7 @@ typedef struct al_sheets { /* of one workbook */
     const char *name;
     al_cell *row;
     size_t width, room;   /* columns of the row with a value (to the last one); that fit */
+    size_t values;        /* in the row */
     uint64_t rows;        /* of the sheet so far, the header among them */
     size_t columns;       /* of its widest row so far */
     size_t table_columns; /* that its table has; the jobs' business */
@@ -36,6 +39,10 @@ void al_sheets_close(al_sheets *s);
 /* After the last sheet: waits for its rows, writes the notes. "ingest_invalid" when no sheet had a
  * value. */
 int al_sheets_finish(al_sheets *s, al_err *err);
+
+/* Counts what a few bytes of the file make many times: n times so many bytes, by a rough measure.
+ * "ingest_limit" when it is out of all proportion to the file. */
+int al_sheets_spend(al_sheets *s, uint64_t n, uint64_t bytes, al_err *err);
 
 /* Begins the next sheet. name: UTF-8, borrowed until the sheet ends. */
 int al_sheet_begin(al_sheets *s, const char *name, bool hidden, al_err *err);

@@ -192,6 +192,19 @@ const al_zip_entry *al_zip_find(const al_zip *z, const char *name)
     return NULL;
 }
 
+/* What says itself that it is too large need not be read to be refused. */
+static int check_size(al_zip *z, const struct entry *e, al_err *err)
+{
+    uint64_t size = e->public.size;
+    al_expansion after;
+
+    pthread_mutex_lock(&z->lock);
+    after = z->expansion;
+    size -= size < e->counted ? size : e->counted;
+    pthread_mutex_unlock(&z->lock);
+    return al_expansion_add(&after, size, e->public.name, err);
+}
+
 /* Each entry in front costs a look at its header: a file cannot have many of them passed again and
  * again, by parts that it wants in an order that is not its own. */
 static int pass_headers(al_zip_stream *s, size_t n, al_err *err)
@@ -252,7 +265,10 @@ int al_zip_stream_open(al_zip_stream **out, al_zip *z, const al_zip_entry *entry
                    "encrypted: save it without a password");
         return al_err_reason(err, AL_ENOTSUP, "encrypted");
     }
-    s = take_idle(z, (const struct entry *)entry); /* its first member */
+    rc = check_size(z, (const struct entry *)entry, err); /* its first member */
+    if (rc != AL_OK)
+        return rc;
+    s = take_idle(z, (const struct entry *)entry);
     if (s) {
         rc = AL_OK;
     } else {
@@ -317,6 +333,11 @@ static int next_block(al_zip_stream *s, al_err *err)
     s->ended = s->left == 0;
     if (rc == AL_OK)
         rc = count(s, err);
+    if (rc == AL_OK && s->entry->public.size && s->at > s->entry->public.size) {
+        al_err_set(err, AL_EDATA, "ingest_invalid", s->entry->public.name,
+                   "more bytes than the directory says");
+        rc = al_err_reason(err, AL_EDATA, "damaged");
+    }
     s->failed = rc != AL_OK;
     return rc;
 }

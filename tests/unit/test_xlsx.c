@@ -363,6 +363,33 @@ static void too_much(void **state)
     fails(AL_ELIMIT, "ingest_limit", "analysis.data.maxRows", "1 rows");
 }
 
+/* Rows much narrower than the widest one, and NULLs of columns that they do not reach. */
+static void uneven_rows(void **state)
+{
+    sqlite3 *db;
+    al_buf xml;
+
+    (void)state;
+    al_buf_init(&xml, 0);
+    al_buf_str(&xml, "<row><c r=\"Z1\" t=\"str\"><v>last</v></c></row>");
+    for (int i = 1; i <= 3000; i++)
+        al_buf_printf(&xml, "<row><c><v>%d</v></c>%s%s</row>", i,
+                      i % 1000 == 0 ? "<c r=\"Z1\"><v>7</v></c>" : "",
+                      i == 2500 ? "<c r=\"AB1\"><v>8</v></c>" : "");
+    sheet(xml.data);
+    al_buf_free(&xml);
+    assert_int_equal(ingest(), AL_OK);
+    db = open_file(path);
+    assert_string_equal(ask(db,
+                            "SELECT count(*) || ' ' || sum(column_1) || ' ' || sum(last) || ' ' || "
+                            "sum(column_28) || ' ' || count(column_2) FROM s_sheet1"),
+                        "3000 4501500 21 8 0");
+    assert_string_equal(ask(db, "SELECT group_concat(nulls) FROM _alisio_columns WHERE name IN "
+                                "('column_1', 'column_2', 'last', 'column_28')"),
+                        "0,3000,2997,2999");
+    sqlite3_close(db);
+}
+
 static void long_strings(void **state)
 {
     struct book b = plain;
@@ -440,6 +467,7 @@ int main(void)
         TEST(parts_that_need_not_be),
         TEST(broken_xml),
         TEST(too_much),
+        TEST(uneven_rows),
         TEST(long_strings),
         TEST(other_packages),
         TEST(many_rows),

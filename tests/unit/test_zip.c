@@ -224,6 +224,45 @@ static void what_comes_out_is_counted(void **state)
     free(zeros);
 }
 
+/* By the size that the directory tells, before anything is unpacked; or where it told too little.
+ */
+static void sizes_that_are_told(void **state)
+{
+    char *zeros = calloc(1, 40u << 20), *out = malloc(1 << 20);
+    al_err err = { 0 };
+    al_zip_stream *s;
+    size_t got, all = 0;
+    al_buf b;
+    al_zip *z;
+    int fd, rc;
+
+    (void)state;
+    al_buf_init(&b, 0);
+    pack(&b, AL_ZIP, zeros, 40u << 20);
+    z = open_zip(&b, &fd);
+    assert_int_equal(al_zip_stream_open(&s, z, al_zip_at(z, 0), &err), AL_ELIMIT);
+    assert_int_equal(al_zip_consumed(z), 0);
+    al_zip_close(z);
+    close(fd);
+    for (size_t i = 0; i + 4 <= b.len; i++)
+        if (memcmp(b.data + i, "\0\0\x80\2", 4) == 0)
+            memcpy(b.data + i, "\1\0\0\0", 4);
+    z = open_zip(&b, &fd);
+    assert_int_equal(al_zip_at(z, 0)->size, 1);
+    rc = al_zip_stream_open(&s, z, al_zip_at(z, 0), &err);
+    for (got = 1; rc == AL_OK && got; all += got)
+        rc = al_zip_stream_read(s, out, 1 << 20, &got, &err);
+    assert_int_equal(rc, AL_EDATA);
+    assert_string_equal(err.reason, "damaged");
+    assert_true(all < 1u << 20);
+    al_zip_stream_close(s);
+    al_zip_close(z);
+    close(fd);
+    al_buf_free(&b);
+    free(zeros);
+    free(out);
+}
+
 static void too_many_entries(void **state)
 {
     static struct member members[AL_ZIP_MAX_ENTRIES - 1];
@@ -378,6 +417,7 @@ int main(void)
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(truncated_files),
         cmocka_unit_test(what_comes_out_is_counted),
+        cmocka_unit_test(sizes_that_are_told),
         cmocka_unit_test(too_many_entries),
         cmocka_unit_test(one_after_another),
         cmocka_unit_test(forth_and_back_too_often),
