@@ -50,8 +50,8 @@ int al_sheets_open(al_sheets *s, al_ingest *in, al_err *err)
     *s = (al_sheets){ .in = in, .most = size * SPEND_RATIO };
     if (s->most < SPEND_FLOOR)
         s->most = SPEND_FLOOR;
-    s->shared.packed = al_source_file_size(in->source);
-    s->shared.max_bytes = in->options->max_file_bytes;
+    if (s->most > in->options->max_file_bytes)
+        s->most = in->options->max_file_bytes;
     al_buf_init(&s->hidden, 0);
     al_buf_init(&s->empty, 0);
     return al_idents_open(&s->tables) == AL_OK ? AL_OK : no_memory(err);
@@ -117,16 +117,19 @@ static int add_name(al_buf *names, const char *name)
     return al_json_quote(names, name, strlen(name));
 }
 
+static int out_of_proportion(const al_sheets *s, al_err *err)
+{
+    al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxFileBytes",
+                "sheet \"%.100s\" has more than %" PRIu64
+                " bytes of repeated and empty cells, which is what a file of this size may have",
+                s->name, s->most);
+    return al_err_reason(err, AL_ELIMIT, "maxFileBytes");
+}
+
 int al_sheets_spend(al_sheets *s, uint64_t n, uint64_t bytes, al_err *err)
 {
-    if (n > 0 && bytes > (s->most - s->spent) / n) {
-        al_err_setf(
-            err, AL_ELIMIT, "ingest_limit", "analysis.data.maxFileBytes",
-            "sheet \"%.100s\" has more than %" PRIu64
-            " bytes of repeated and empty cells, which is what a file of this size may have",
-            s->name, s->most);
-        return al_err_reason(err, AL_ELIMIT, "maxFileBytes");
-    }
+    if (n > 0 && bytes > (s->most - s->spent) / n)
+        return out_of_proportion(s, err);
     s->spent += n * bytes;
     return AL_OK;
 }
@@ -294,7 +297,10 @@ int al_sheet_shared(al_sheets *s, size_t len, al_err *err)
     if (need_segment(s) != AL_OK)
         return no_memory(err);
     s->segment->bytes += len; /* its pages will take them */
-    return al_expansion_add(&s->shared, len, s->name, err);
+    if (len > s->most - s->spent)
+        return out_of_proportion(s, err);
+    s->spent += len;
+    return AL_OK;
 }
 
 /* The cell as a label: a number as its text. */

@@ -6,7 +6,6 @@
 #ifndef AL_DATA_SHEET_H
 #define AL_DATA_SHEET_H
 #include "base/buf.h"
-#include "data/expansion.h"
 #include "data/ident.h"
 #include "data/ingest.h"
 
@@ -17,10 +16,9 @@ typedef struct al_sheets { /* of one workbook */
     al_idents *tables;
     size_t begun, made;    /* sheets, those of them that have a table */
     size_t all_columns;    /* of their tables */
-    uint64_t spent, most;  /* bytes that al_sheets_spend counted; that it allows */
+    uint64_t spent, most;  /* bytes that al_sheets_spend counted; that may be */
     al_buf hidden, empty;  /* their names, as the inside of a JSON array */
     uint64_t uncalculated; /* formulas without a value */
-    al_expansion shared;   /* texts of cells that the file holds once */
     /* of the sheet in work */
     const char *name;
     al_cell *row;
@@ -53,8 +51,8 @@ int al_sheet_end(al_sheets *s, al_err *err);
  * al_sheets_close, or come from al_sheet_text since the row before ended. "ingest_limit" for too
  * many columns, too long a text. */
 int al_sheet_cell(al_sheets *s, size_t column, const al_cell *cell, al_err *err);
-/* The cell to come shows a text of so many bytes that the file holds once for all: it counts as if
- * it came out of the file again. "ingest_limit". */
+/* The cell to come shows a text of so many bytes that the file holds once for all; it is counted as
+ * by al_sheets_spend. */
 int al_sheet_shared(al_sheets *s, size_t len, al_err *err);
 /* Room for a text that lives as long as the row in work needs it; NULL without memory. */
 char *al_sheet_text(al_sheets *s, size_t len);

@@ -389,6 +389,15 @@ class Bombs(EngineCase):
         yield "many strings", book(strings=strings("<si/>" * 3000000)), (INVALID, LIMIT, None)
         yield "sheets", book({"xl/workbook.xml": f'<workbook xmlns="{workbook.MAIN}" xmlns:r="{workbook.RELATIONS}"><sheets>' + "".join(
             f'<sheet name="S{i}" sheetId="{i}" r:id="rId1"/>' for i in range(1, 100000)) + "</sheets></workbook>"}), (LIMIT,)
+        yield "gaps", book(sheet=sheet('<row><c r="ALL1"><v>1</v></c></row>' * 400000)), (LIMIT,)
+        yield "narrow rows below a wide one", book(sheet=sheet('<row><c r="ALL1"><v>1</v></c></row>' + "<row><c><v>1</v></c></row>" * 500000)), (None,)
+        yield "columns of many sheets", book({f"xl/worksheets/sheet{i}.xml": sheet("<row>" + "<c><v>1</v></c>" * 1000 + "</row>") for i in range(1, 101)} | {
+            "xl/workbook.xml": f'<workbook xmlns="{workbook.MAIN}" xmlns:r="{workbook.RELATIONS}"><sheets>' + "".join(
+                f'<sheet name="S{i}" sheetId="{i}" r:id="rId{i}"/>' for i in range(1, 101)) + "</sheets></workbook>",
+            "xl/_rels/workbook.xml.rels": workbook.relations(
+                [(f"rId{i}", workbook.RELATIONS + "/worksheet", f"worksheets/sheet{i}.xml") for i in range(1, 101)])}), (LIMIT,)
+        yield "a part of many sheets", book({"xl/workbook.xml": f'<workbook xmlns="{workbook.MAIN}" xmlns:r="{workbook.RELATIONS}"><sheets>' + "".join(
+            f'<sheet name="S{i}" sheetId="{i}" r:id="rId1"/>' for i in range(1, 900)) + "</sheets></workbook>"}), (INVALID,)
         yield "a workbook in gzip", gzip.compress(book()), (UNSUPPORTED,)
         names = " ".join(f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for prefix, name in
                          (("office", "office"), ("table", "table"), ("text", "text")))
