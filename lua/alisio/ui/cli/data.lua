@@ -100,7 +100,7 @@ local function print_columns(ctx, sheet)
   for _, c in ipairs(sheet.columns) do
     local top = c.top[1]
     rows[#rows + 1] = {
-      cells.show(c.name), c.type, words.number(ctx.locale, c.nulls),
+      cells.show(c.name), cells.show(c.type), words.number(ctx.locale, c.nulls),
       (c.distinctExact and "" or "~") .. words.number(ctx.locale, c.distinct),
       cells.show(c.min), cells.show(c.max), c.mean ~= json.null and c.mean and ("%.6g"):format(c.mean) or "",
       top and ("%s (%s)"):format(cells.show(top.value), words.number(ctx.locale, top.count)) or "",
@@ -160,10 +160,10 @@ local function show(ctx, session, described, sample)
     return
   end
   local rows = words.number(ctx.locale, described.rows)
-  ctx:out(ctx:text(said.head, { file = cells.show(described.file), kind = described.format, rows = rows, id = described.id })
+  ctx:out(ctx:text(said.head, { file = cells.show(described.file), kind = cells.show(described.format), rows = rows, id = described.id })
     .. (described.reused and ctx:text(said.reused) or "") .. "\n")
   for _, sheet in ipairs(described.sheets) do
-    local fields = { table = sheet.table, name = cells.show(sheet.name), rows = words.number(ctx.locale, sheet.rows) }
+    local fields = { table = cells.show(sheet.table), name = cells.show(sheet.name), rows = words.number(ctx.locale, sheet.rows) }
     ctx:out("\n" .. ctx:text(said.sheet, fields) .. "\n")
     print_columns(ctx, sheet)
     if sample and #sheet.sample > 0 then
@@ -176,7 +176,7 @@ local function show(ctx, session, described, sample)
     end
   end
   for _, note in ipairs(described.notes) do
-    ctx:out("\n! " .. words.note(ctx.locale, note) .. "\n")
+    ctx:out("\n! " .. cells.text(words.note(ctx.locale, note)) .. "\n")
   end
 end
 
@@ -289,11 +289,11 @@ local function schema(ctx, described)
     return
   end
   for i, sheet in ipairs(described.sheets) do
-    local fields = { table = sheet.table, name = cells.show(sheet.name), rows = words.number(ctx.locale, sheet.rows) }
+    local fields = { table = cells.show(sheet.table), name = cells.show(sheet.name), rows = words.number(ctx.locale, sheet.rows) }
     ctx:out((i > 1 and "\n" or "") .. ctx:text(said.sheet, fields) .. "\n")
     local rows = { SCHEMA[ctx.locale] }
     for _, column in ipairs(sheet.columns) do
-      rows[#rows + 1] = { cells.show(column.name), column.type, cells.show(column.label) }
+      rows[#rows + 1] = { cells.show(column.name), cells.show(column.type), cells.show(column.label) }
     end
     ctx:out(table_lines.draw(rows))
   end

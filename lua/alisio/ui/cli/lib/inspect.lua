@@ -124,7 +124,7 @@ end
 local function fields_of(page, column)
   local plain = (column.distinctExact and "" or "~") .. words.number(page.locale, column.distinct)
   return {
-    name = cells.text(column.name), type = column.type, empty = words.number(page.locale, column.nulls), distinct = plain,
+    name = cells.text(column.name), type = cells.text(column.type), empty = words.number(page.locale, column.nulls), distinct = plain,
     mean = given(column.mean) and ("%.6g"):format(column.mean) or "",
   }
 end
@@ -325,10 +325,10 @@ function M.lines(described, options)
   local page = setmetatable({
     locale = options.locale, width = options.width, color = options.color, utf8 = options.utf8, draws = options.draws,
   }, Page)
-  local kind = { described.format }
-  kind[#kind + 1] = given(described.encoding) and described.encoding or nil
+  local kind = { cells.text(described.format) }
+  kind[#kind + 1] = given(described.encoding) and cells.text(described.encoding) or nil
   if given(described.delimiter) then
-    kind[#kind + 1] = page:t("delimiter", { c = described.delimiter == "\t" and "TAB" or described.delimiter })
+    kind[#kind + 1] = page:t("delimiter", { c = described.delimiter == "\t" and "TAB" or cells.text(described.delimiter) })
   end
   kind[#kind + 1] = words.bytes(page.locale, described.bytes)
   kind[#kind + 1] = described.reused and page:t "reused" or nil
@@ -347,7 +347,7 @@ function M.lines(described, options)
     local spread = options.spreads[i] or { heights = {} }
     sampled = spread.rows and spread.rows < sheet.rows and math.max(sampled or 0, spread.rows) or sampled
     page:add()
-    local title = page:paint(sheet.table, "strong")
+    local title = page:paint(cells.text(sheet.table), "strong")
     if sheet.name ~= sheet.table then
       title = title .. "  " .. cells.text(sheet.name)
     end
@@ -375,7 +375,7 @@ function M.lines(described, options)
   end
   for _, note in ipairs(described.notes) do
     if note.id ~= "distinct_estimated" then -- said above, the other way round
-      page:prose(text.visible(words.note(page.locale, note)), "!")
+      page:prose(cells.text(words.note(page.locale, note)), "!")
     end
   end
   local lines = {}

@@ -27,10 +27,10 @@ local function new_view(p, sheet)
   local names = {}
   for c, column in ipairs(sheet.columns) do
     local label = cells.text(column.label)
-    label = label ~= "" and label or column.name
+    label = label ~= "" and label or cells.text(column.name)
     names[c] = column.name
     view.columns[c] = {
-      name = column.name, label = label, type = column.type, width = frame.first_width(column, label),
+      name = column.name, label = label, type = cells.text(column.type), width = frame.first_width(column, label),
       right = column.type == "integer" or column.type == "real",
     }
     view.spread[c] = distribution.shares(column, sheet.rows)

@@ -99,6 +99,18 @@ describe("alisio.ui.cli.lib.inspect", function()
     assert.matches("##", joined(described { region }, { utf8 = false }))
   end)
 
+  it("believes no text, not even those of the engine", function()
+    local evil = "\27[2J\u{202e}"
+    local d = described({ column { name = evil, type = evil, min = evil, max = evil, top = { { value = evil, count = 9 }, { value = "", count = 9 } } } },
+      { file = evil, format = evil, encoding = evil, delimiter = evil, notes = { { id = "empty_sheets", sheets = { evil } } } })
+    d.sheets[1].name, d.sheets[1].table, d.sheets[1].sample = evil, evil .. "t", { { evil } }
+    for _, width in ipairs { 40, 80, 140 } do
+      local page = joined(d, { width = width })
+      assert.is_nil(page:find("[\0-\9\11-\31\127]"))
+      assert.is_nil(page:find("\u{202e}", 1, true))
+    end
+  end)
+
   it("names each sheet and its rows", function()
     local d = described { region }
     d.sheets[2] = { name = "Año 2\27", table = "s_ano_2", rows = 1, columns = { region }, sample = {} }
