@@ -3,6 +3,8 @@
 #include "data/source.h"
 #include "base/hash.h"
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,8 @@
 #ifdef __APPLE__
 #define st_mtim st_mtimespec
 #endif
+
+#define HASH_BESIDE (1u << 20) /* bytes of a packed file that a thread is worth */
 
 static const char changed[] = "the file changed while it was read";
 
@@ -31,6 +35,12 @@ struct al_source_file {
     const al_zip_entry *entry;
     al_zip_stream *stream;  /* of the entry */
     struct timespec before; /* when it was changed last */
+    /* its hash, made beside all that */
+    pthread_t hasher;
+    bool hashing;
+    atomic_bool stop;
+    int hash_rc;
+    al_err hash_err;
 };
 
 static int too_large(uint64_t bytes, uint64_t max, al_err *err)
@@ -74,6 +84,10 @@ void al_source_file_close(al_source_file *s)
 {
     if (!s)
         return;
+    if (s->hashing) {
+        atomic_store(&s->stop, true);
+        pthread_join(s->hasher, NULL);
+    }
     al_sha256_close(s->hash);
     al_sha256_close(s->again);
     al_unpack_close(s->unpack);
@@ -110,14 +124,55 @@ static int reopen_packed(al_source_file *s, al_err *err)
     return open_packed(s, &s->unpack, &s->stream, err);
 }
 
+static int read_at(al_source_file *s, uint64_t at, void *out, size_t len, size_t *got, al_err *err);
+static int hash_failed(al_err *err);
+
+/* The hash of a packed file, whose parts are read in any order and more than once. */
+static int hash_packed(al_source_file *s, al_err *err)
+{
+    static const size_t room = 1u << 17;
+    unsigned char *bytes = malloc(room);
+    uint64_t at = 0;
+    size_t got = 1;
+    int rc = bytes ? AL_OK : al_err_set(err, AL_ENOMEM, "internal", "input", "not enough memory");
+
+    for (; rc == AL_OK && got > 0 && !atomic_load(&s->stop); at += got) {
+        rc = read_at(s, at, bytes, room, &got, err);
+        if (rc == AL_OK && at + got > s->size)
+            break; /* changed */
+        if (rc == AL_OK && al_sha256_add(s->hash, bytes, got) != AL_OK)
+            rc = hash_failed(err);
+    }
+    free(bytes);
+    return rc == AL_OK && at != s->size ? al_err_set(err, AL_EIO, "io_error", "input", changed)
+                                        : rc;
+}
+
+static void *hash_beside(void *data)
+{
+    al_source_file *s = data;
+
+    s->hash_rc = hash_packed(s, &s->hash_err);
+    return NULL;
+}
+
+/* Where no thread can be had, or is worth it, the hash is made in the end. */
+static void begin_hash(al_source_file *s)
+{
+    if (!s->hashing && s->size > HASH_BESIDE)
+        s->hashing = pthread_create(&s->hasher, NULL, hash_beside, s) == 0;
+}
+
 int al_source_file_unpack(al_source_file *s, al_packing packing, al_err *err)
 {
     s->packing = packing;
+    begin_hash(s);
     return reopen_packed(s, err);
 }
 
 int al_source_file_open_zip(al_source_file *s, al_err *err)
 {
+    begin_hash(s);
     return al_zip_open(&s->zip, s->fd, s->max_bytes, err);
 }
 
@@ -255,32 +310,30 @@ uint64_t al_source_file_size(const al_source_file *s)
     return s->size;
 }
 
-/* A packed file is hashed when it was read: its parts are read in any order. */
-static int hash_packed(al_source_file *s, al_err *err)
-{
-    static const size_t room = 1u << 17;
-    unsigned char *bytes = malloc(room);
-    struct stat now;
-    size_t got = 1;
-    int rc = bytes ? AL_OK : al_err_set(err, AL_ENOMEM, "internal", "input", "not enough memory");
-
-    while (rc == AL_OK && got > 0)
-        rc = read_raw(s, bytes, room, &got, err);
-    free(bytes);
-    if (rc == AL_OK && (s->at != s->size || fstat(s->fd, &now) != 0 ||
-                        memcmp(&now.st_mtim, &s->before, sizeof s->before) != 0))
-        rc = al_err_set(err, AL_EIO, "io_error", "input", changed);
-    return rc;
-}
-
 int al_source_file_sha256(al_source_file *s, char hex[65], al_err *err)
 {
-    int rc = is_packed(s) ? hash_packed(s, err) : AL_OK;
+    struct stat now;
+    int rc = AL_OK;
 
     hex[0] = '\0';
+    if (s->hashing) {
+        pthread_join(s->hasher, NULL);
+        s->hashing = false;
+        rc = s->hash_rc;
+        if (rc != AL_OK && err)
+            *err = s->hash_err;
+    } else if (is_packed(s)) {
+        rc = hash_packed(s, err);
+    }
     if (rc != AL_OK)
         return rc;
     if (s->again)
         return al_err_set(err, AL_EIO, "io_error", "input", changed);
+    if (is_packed(s)) {
+        s->at = s->size;
+        if (fstat(s->fd, &now) != 0 || (uint64_t)now.st_size != s->size ||
+            memcmp(&now.st_mtim, &s->before, sizeof s->before) != 0)
+            return al_err_set(err, AL_EIO, "io_error", "input", changed);
+    }
     return al_sha256_end(s->hash, hex) == AL_OK ? AL_OK : hash_failed(err);
 }

@@ -2,6 +2,7 @@
 #include "data.h"
 #include "data/source.h"
 #include "packer.h"
+#include <stdlib.h>
 
 static void reads_all_and_hashes(void **state)
 {
@@ -205,12 +206,57 @@ static void packed_files(void **state)
     }
 }
 
+/* Their hash is made beside the reading, and is not the last to look. */
+static void large_packed_files(void **state)
+{
+    const size_t len = 5u << 20;
+    char *bytes = malloc(len), hex[65], want[65];
+    uint64_t x = 88172645463325252u;
+    al_source_file *s;
+    al_err err = { 0 };
+    al_buf b;
+    int fd;
+
+    (void)state;
+    for (size_t i = 0; i < len; i++)
+        bytes[i] = (char)next_random(&x);
+    al_buf_init(&b, 0);
+    pack(&b, AL_ZIP, bytes, len);
+    al_sha256_of(b.data, b.len, want);
+    fd = file_with(b.data, b.len, NULL);
+    assert_int_equal(al_source_file_open(&s, fd, 1u << 30, NULL), AL_OK);
+    assert_int_equal(al_source_file_open_zip(s, NULL), AL_OK);
+    assert_int_equal(al_source_file_sha256(s, hex, NULL), AL_OK);
+    assert_string_equal(hex, want);
+    assert_int_equal(al_source_file_bytes(s), b.len);
+    al_source_file_close(s);
+
+    assert_int_equal(al_source_file_open(&s, fd, 1u << 30, NULL), AL_OK);
+    assert_int_equal(al_source_file_open_zip(s, NULL), AL_OK);
+    al_source_file_close(s); /* in the middle */
+
+    assert_int_equal(al_source_file_open(&s, fd, 1u << 30, NULL), AL_OK);
+    assert_int_equal(al_source_file_open_zip(s, NULL), AL_OK);
+    usleep(100000); /* it may be hashed by now */
+    assert_int_equal(pwrite(fd, "x", 1, (off_t)b.len), 1);
+    assert_int_equal(al_source_file_sha256(s, hex, &err), AL_EIO);
+    assert_string_equal(err.id, "io_error");
+    al_source_file_close(s);
+    close(fd);
+    al_buf_free(&b);
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_all_and_hashes), cmocka_unit_test(a_peek_does_not_count),
-        cmocka_unit_test(packed_files),         cmocka_unit_test(too_large),
-        cmocka_unit_test(no_regular_file),      cmocka_unit_test(a_second_pass_must_be_the_same),
+        cmocka_unit_test(reads_all_and_hashes),
+        cmocka_unit_test(a_peek_does_not_count),
+        cmocka_unit_test(packed_files),
+        cmocka_unit_test(large_packed_files),
+        cmocka_unit_test(too_large),
+        cmocka_unit_test(no_regular_file),
+        cmocka_unit_test(a_second_pass_must_be_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
