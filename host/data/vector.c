@@ -1431,6 +1431,13 @@ static int note_ranks(void *arg, const al_work_part *part, al_err *err)
     return AL_OK;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+
+    return (x->n < y->n) - (x->n > y->n);
+}
+
 static int sort_values(struct sorting *s, al_work *w, al_err *err)
 {
     int rc = AL_OK;
@@ -1440,11 +1447,14 @@ static int sort_values(struct sorting *s, al_work *w, al_err *err)
     else
         rc = al_work_each(w, s->v->nparts, fill_part, s, err);
     qsort(s->items, s->numbers, sizeof *s->items, compare_numbers);
-    s->small = s->v->codes > PARTITION ? s->v->codes / 8 : 0;
+    s->small = s->v->codes > PARTITION ? s->v->codes / 16 : 0;
     if (rc == AL_OK)
         rc = al_work_each(w, 1, sort_first, s, err);
-    if (rc == AL_OK)
+    if (rc == AL_OK && s->n > 0) {
+        /* The largest begin first, so that no thread is left alone with one at the end. */
+        qsort(s->ranges, s->n, sizeof *s->ranges, by_size);
         rc = al_work_each(w, s->n, sort_left, s, err);
+    }
     return rc == AL_OK ? al_work_each(w, RANK_STRIPES, note_ranks, s, err) : rc;
 }
 

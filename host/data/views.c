@@ -280,6 +280,7 @@ int al_views_make(al_views *v, al_store *store, int fd, const al_view_options *o
         view.table = strdup(al_scan_table(m.scan));
         rc = view.table ? make(&m, &view, err) : no_memory(err);
     }
+    al_store_done(store);
     if (rc != AL_OK) {
         view_free(&view);
         return rc;
