@@ -24,7 +24,7 @@ from engine_client import Engine, Gone, Refused
 
 MIB = 1 << 20
 SAN = "san" in os.environ.get("B", "")
-MEMORY = 64 * MIB * (4 if SAN else 1)
+MEMORY = 64 * MIB * (8 if SAN else 1)
 SECONDS = 10  # of processor time, for what takes less than 1
 
 INVALID, LIMIT, UNSUPPORTED = "ingest_invalid", "ingest_limit", "dataset_unsupported"
