@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <locale.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,40 +17,20 @@ static char load_error[200]; /* "" when it can be used */
  * Taken when libarchive is loaded, since a locale is a file. */
 static locale_t utf8;
 
-#if AL_ARCHIVE_LATE
-#include <dlfcn.h>
-
 static void load(void)
 {
-    void *handle = dlopen("libarchive.so.13", RTLD_NOW | RTLD_LOCAL);
+#define FUNCTION(name) AL_LATE_FUNCTION(lib, name),
+    static const char *const files[] = { "libarchive.so.13", NULL };
+    static const al_late functions[] = { AL_ARCHIVE_FUNCTIONS(FUNCTION) };
 
-    if (!handle) {
-        snprintf(load_error, sizeof load_error, "%s", dlerror());
-        return;
-    }
-#define LOAD(name)                              \
-    *(void **)&lib.name = dlsym(handle, #name); \
-    if (!lib.name)                              \
-        snprintf(load_error, sizeof load_error, "libarchive has no " #name ": it is too old");
-    AL_ARCHIVE_FUNCTIONS(LOAD)
-}
-#else
-static void load(void)
-{
-#define TAKE(name) lib.name = name;
-    AL_ARCHIVE_FUNCTIONS(TAKE)
-}
-#endif
-
-static void load_all(void)
-{
-    load();
+    al_late_load(files, functions, sizeof functions / sizeof functions[0], load_error,
+                 sizeof load_error);
     utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 }
 
 const al_archive_lib *al_archive_load(al_err *err)
 {
-    pthread_once(&once, load_all);
+    pthread_once(&once, load);
     if (!load_error[0])
         return &lib;
     al_err_set(err, AL_ENOTSUP, "internal", "libarchive", load_error);

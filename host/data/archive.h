@@ -7,16 +7,11 @@
 #ifndef AL_DATA_ARCHIVE_H
 #define AL_DATA_ARCHIVE_H
 #include "base/err.h"
+#include "base/late.h"
 #include <archive.h>
 #include <archive_entry.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#if defined(__linux__) && !defined(AL_PORTABLE)
-#define AL_ARCHIVE_LATE 1
-#else
-#define AL_ARCHIVE_LATE 0
-#endif
 
 #define AL_ARCHIVE_FUNCTIONS(X)                 \
     X(archive_entry_filetype)                   \
@@ -45,9 +40,8 @@
     X(archive_read_support_format_zip_seekable) \
     X(archive_set_error)
 
-#define AL_ARCHIVE_MEMBER(name) __typeof__(&name) name;
 typedef struct al_archive_lib {
-    AL_ARCHIVE_FUNCTIONS(AL_ARCHIVE_MEMBER)
+    AL_ARCHIVE_FUNCTIONS(AL_LATE_MEMBER)
 } al_archive_lib;
 
 /* NULL when libarchive cannot be loaded: AL_ENOTSUP, "internal". From any thread. */

@@ -380,7 +380,7 @@ static int serve(struct request *r)
 
 void al_engine_prepare(int socket)
 {
-    int fds[AL_WIRE_MAX_FDS], nfds = AL_ARCHIVE_LATE ? AL_WIRE_MAX_FDS : 0;
+    int fds[AL_WIRE_MAX_FDS], nfds = AL_LATE ? AL_WIRE_MAX_FDS : 0;
 
     if (nfds == 0 || al_wire_peek(socket, fds, &nfds) != AL_OK)
         return; /* what is wrong is said when the request is read */

@@ -4,6 +4,7 @@
  * at every start. So on Linux it is loaded at the first ZIP, as prim/http.c loads libcurl. */
 #include "prim/archive.h"
 #include "base/hash.h"
+#include "base/late.h"
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
@@ -38,37 +39,22 @@
     X(archive_write_open_fd)      \
     X(archive_write_set_format_zip)
 
-#define MEMBER(name) __typeof__(&name) name;
 static struct {
-    ARCHIVE_FUNCTIONS(MEMBER)
+    ARCHIVE_FUNCTIONS(AL_LATE_MEMBER)
 } lib;
 
 static uv_once_t once = UV_ONCE_INIT;
 static char load_error[200]; /* why libarchive cannot be used, "" when it can */
 
-#if defined(__linux__) && !defined(AL_PORTABLE)
-#include <dlfcn.h>
+static void load(void)
+{
+#define FUNCTION(name) AL_LATE_FUNCTION(lib, name),
+    static const char *const files[] = { "libarchive.so.13", NULL };
+    static const al_late functions[] = { ARCHIVE_FUNCTIONS(FUNCTION) };
 
-static void load(void)
-{
-    void *handle = dlopen("libarchive.so.13", RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        snprintf(load_error, sizeof load_error, "%s", dlerror());
-        return;
-    }
-#define LOAD(name)                              \
-    *(void **)&lib.name = dlsym(handle, #name); \
-    if (!lib.name)                              \
-        snprintf(load_error, sizeof load_error, "libarchive has no " #name ": it is too old");
-    ARCHIVE_FUNCTIONS(LOAD)
+    al_late_load(files, functions, sizeof functions / sizeof functions[0], load_error,
+                 sizeof load_error);
 }
-#else
-static void load(void)
-{
-#define TAKE(name) lib.name = name;
-    ARCHIVE_FUNCTIONS(TAKE)
-}
-#endif
 
 static int archive_failed(struct archive *a, const char *dest, al_err *err)
 {

@@ -4,6 +4,7 @@
  * On Linux libcurl is loaded at the first request, with the two dozen functions below: linked, it
  * would cost every start of the program 4 ms. */
 #include "prim/http.h"
+#include "base/late.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,44 +40,21 @@
     X(curl_multi_assign)        \
     X(curl_multi_info_read)
 
-#define MEMBER(name) __typeof__(&name) name;
 static struct {
-    CURL_FUNCTIONS(MEMBER)
+    CURL_FUNCTIONS(AL_LATE_MEMBER)
 } curl;
 
 static char load_error[200]; /* why libcurl cannot be used, "" when it can */
 
-#if defined(__linux__) && !defined(AL_PORTABLE)
-#include <dlfcn.h>
-
-static bool load_functions(void)
-{
-    void *lib = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-    if (!lib)
-        lib = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
-    if (!lib) {
-        snprintf(load_error, sizeof load_error, "%s", dlerror());
-        return false;
-    }
-#define LOAD(name)                            \
-    *(void **)&curl.name = dlsym(lib, #name); \
-    if (!curl.name)                           \
-        snprintf(load_error, sizeof load_error, "libcurl has no " #name ": it is too old");
-    CURL_FUNCTIONS(LOAD)
-    return !load_error[0];
-}
-#else
-static bool load_functions(void)
-{
-#define TAKE(name) curl.name = name;
-    CURL_FUNCTIONS(TAKE)
-    return true;
-}
-#endif
-
 static void load(void)
 {
-    if (load_functions() && curl.curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+#define FUNCTION(name) AL_LATE_FUNCTION(curl, name),
+    static const char *const files[] = { "libcurl.so.4", "libcurl-gnutls.so.4", NULL };
+    static const al_late functions[] = { CURL_FUNCTIONS(FUNCTION) };
+
+    if (al_late_load(files, functions, sizeof functions / sizeof functions[0], load_error,
+                     sizeof load_error) &&
+        curl.curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         snprintf(load_error, sizeof load_error, "libcurl cannot be initialised");
 }
 
