@@ -158,6 +158,8 @@ static size_t plain_run(const al_json *j)
 {
     const char *from = j->in + j->pos, *to = al_json_plain(from, j->in + j->in_len);
 
+    if (j->valid_utf8)
+        return (size_t)(to - j->in);
     return j->pos + al_utf8_valid(from, (size_t)(to - from));
 }
 

@@ -38,6 +38,7 @@ typedef struct al_json {
     /* choices, set between open and the first next */
     bool lone_surrogates; /* a lone surrogate escape becomes U+FFFD instead of an error */
     bool big_numbers;     /* a number too large for a double is infinite instead of an error */
+    bool valid_utf8;      /* the text is known to be; it is not checked again */
     /* private */
     const char *in;
     size_t in_len, pos;

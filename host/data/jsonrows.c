@@ -122,6 +122,7 @@ static void open_tokens(al_json *j, const char *at, const char *end, int depth)
     al_json_open(j, at, (size_t)(end - at), depth);
     j->lone_surrogates = true;
     j->big_numbers = true;
+    j->valid_utf8 = true;
 }
 
 /* What is wrong with the value at `at`. */
