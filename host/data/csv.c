@@ -1,13 +1,10 @@
 /* The parser of delimited text. What is found with AVX2, SSE2 or plain C is the same. */
 #include "data/csv.h"
-#include "base/cpu.h"
+#include "data/bytemask.h"
 #include <stdlib.h>
 #include <string.h>
-#if AL_CPU_X86
-#include <immintrin.h>
-#endif
 
-#define BLOCK  64
+#define BLOCK  AL_MASK_BLOCK
 #define AHEAD  64   /* blocks whose masks are made in one go */
 #define PIECES 4096 /* bytes of scratch memory that are had at a time, or more */
 
@@ -16,45 +13,14 @@ struct masks {
     uint64_t delimiters, feeds, returns, quotes;
 };
 
-static inline uint64_t eight_equal(uint64_t word, char c)
-{
-    const uint64_t low = UINT64_C(0x7F7F7F7F7F7F7F7F);
-    uint64_t x = word ^ UINT64_C(0x0101010101010101) * (unsigned char)c;
-    uint64_t zeros = ~(((x & low) + low) | x | low); /* 0x80 in each byte that was c */
-
-    return (zeros >> 7) * UINT64_C(0x0102040810204080) >> 56;
-}
-
 static void masks_plain(const char *text, size_t n, char delimiter, struct masks *out)
 {
-    for (size_t i = 0; i < n; i++, text += BLOCK, out++) {
-        *out = (struct masks){ 0 };
-        for (unsigned k = 0; k < BLOCK; k += 8) {
-            uint64_t word;
-
-            memcpy(&word, text + k, sizeof word);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-            word = __builtin_bswap64(word);
-#endif
-            out->delimiters |= eight_equal(word, delimiter) << k;
-            out->feeds |= eight_equal(word, '\n') << k;
-            out->returns |= eight_equal(word, '\r') << k;
-            out->quotes |= eight_equal(word, '"') << k;
-        }
-    }
+    for (size_t i = 0; i < n; i++, text += BLOCK)
+        out[i] = (struct masks){ al_mask_plain(text, delimiter), al_mask_plain(text, '\n'),
+                                 al_mask_plain(text, '\r'), al_mask_plain(text, '"') };
 }
 
 #if AL_CPU_X86
-static inline uint64_t equal_sse2(const __m128i v[4], char c)
-{
-    const __m128i want = _mm_set1_epi8(c);
-    uint64_t mask = 0;
-
-    for (unsigned i = 0; i < 4; i++)
-        mask |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v[i], want)) << 16 * i;
-    return mask;
-}
-
 static void masks_sse2(const char *text, size_t n, char delimiter, struct masks *out)
 {
     for (size_t i = 0; i < n; i++, text += BLOCK) {
@@ -62,29 +28,19 @@ static void masks_sse2(const char *text, size_t n, char delimiter, struct masks 
 
         for (unsigned k = 0; k < 4; k++)
             v[k] = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * k));
-        out[i] = (struct masks){ equal_sse2(v, delimiter), equal_sse2(v, '\n'), equal_sse2(v, '\r'),
-                                 equal_sse2(v, '"') };
+        out[i] = (struct masks){ al_mask_sse2(v, delimiter), al_mask_sse2(v, '\n'),
+                                 al_mask_sse2(v, '\r'), al_mask_sse2(v, '"') };
     }
 }
 
-#define AVX2 __attribute__((target("avx2")))
-
-AVX2 static inline uint64_t equal_avx2(__m256i a, __m256i b, char c)
-{
-    const __m256i want = _mm256_set1_epi8(c);
-
-    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, want)) |
-           (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(b, want)) << 32;
-}
-
-AVX2 static void masks_avx2(const char *text, size_t n, char delimiter, struct masks *out)
+AL_AVX2 static void masks_avx2(const char *text, size_t n, char delimiter, struct masks *out)
 {
     for (size_t i = 0; i < n; i++, text += BLOCK) {
         __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)text);
         __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(text + 32));
 
-        out[i] = (struct masks){ equal_avx2(a, b, delimiter), equal_avx2(a, b, '\n'),
-                                 equal_avx2(a, b, '\r'), equal_avx2(a, b, '"') };
+        out[i] = (struct masks){ al_mask_avx2(a, b, delimiter), al_mask_avx2(a, b, '\n'),
+                                 al_mask_avx2(a, b, '\r'), al_mask_avx2(a, b, '"') };
     }
 }
 #endif

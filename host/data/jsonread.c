@@ -4,27 +4,16 @@
  * A late key is a column from its object on. A segment is read with the keys known then; when those
  * before it turn out to have brought more, it is read once again, in its turn. So the columns of
  * each row are the same however many threads there are. */
-#include "base/jsontext.h"
 #include "data/encoding.h"
 #include "data/ingest.h"
 #include "data/jsonrows.h"
+#include "data/jsonscan.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define WINDOW_BYTES (AL_DATASET_SEGMENT + (512u << 10)) /* most segments fit */
 #define LOOK_BYTES   (4u << 20) /* of one object: it is looked at before there is more of it */
-#define MOST_OBJECTS 65536      /* of a segment: small ones may have many columns all the same */
-
-/* How far the text from state.at on is scanned for the ends of objects. */
-struct scan {
-    size_t at;
-    size_t end;       /* of the last object; 0: there is none */
-    uint64_t objects; /* that end */
-    size_t line;      /* AL_JSON_LINES: where the one begins that `at` is in */
-    int64_t depth;
-    bool inside; /* a string */
-};
 
 struct key {
     char *text;
@@ -38,8 +27,8 @@ struct state {
     size_t at;             /* of the window: what was read already */
     uint64_t line, column; /* of it, as in al_json_segment */
     bool first;            /* it is the front */
-    struct scan scan;
-    pthread_mutex_t lock; /* of the keys, which grow in turns and are read by others */
+    al_json_scan scan;     /* of the text from `at` on */
+    pthread_mutex_t lock;  /* of the keys, which grow in turns and are read by others */
     struct key *keys;
     size_t nkeys, key_room;
     al_json_odd odd; /* made in turns */
@@ -86,88 +75,6 @@ static al_json_segment left(const struct state *s)
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-/* ---- where objects end ---- */
-
-static bool is_blank(const char *p, const char *end)
-{
-    while (p < end && is_space(*p))
-        p++;
-    return p == end;
-}
-
-/* One ends at the first object that ends at or behind limit, or is its last one. */
-static bool is_whole(const struct scan *c, size_t limit)
-{
-    return c->end >= limit || c->objects == MOST_OBJECTS;
-}
-
-static void scan_lines(struct scan *c, const char *text, size_t len, bool last, size_t limit)
-{
-    while (c->at < len && !is_whole(c, limit)) {
-        const char *lf = memchr(text + c->at, '\n', len - c->at);
-
-        c->at = lf ? (size_t)(lf + 1 - text) : len;
-        if ((!lf && !last) || c->at - c->end > AL_JSON_MAX_RECORD)
-            return;
-        if (!is_blank(text + c->line, text + c->at)) {
-            c->end = c->at;
-            c->objects++;
-        }
-        c->line = c->at;
-    }
-}
-
-/* Counts brackets outside strings. Of text that is no JSON it makes something, too, and the same
- * wherever it is cut; who reads the segment sees that. level: the depth at which objects end. */
-static void scan_depth(struct scan *c, const char *text, size_t len, bool last, size_t limit,
-                       int64_t level)
-{
-    const char *p = text + c->at, *end = text + len;
-
-    while (p < end && !is_whole(c, limit)) {
-        if (c->inside) {
-            p = al_json_plain(p, end);
-            if (p + 1 >= end && p < end && *p == '\\' && !last)
-                break; /* what it escapes is not here yet */
-            if (p < end) {
-                c->inside = *p != '"';
-                p += *p == '\\' ? 2 : 1;
-            }
-            continue;
-        }
-        switch (*p++) {
-        case '"': c->inside = true; break;
-        case '{':
-        case '[': c->depth++; break;
-        case ']': c->depth -= c->depth > 0; break;
-        case '}':
-            c->depth -= c->depth > 0;
-            if (c->depth != level)
-                break;
-            c->at = (size_t)(p - text);
-            if (c->at - c->end > AL_JSON_MAX_RECORD)
-                return;
-            c->end = c->at;
-            c->objects++;
-            break;
-        default: break;
-        }
-    }
-    c->at = (size_t)((p < end ? p : end) - text);
-}
-
-/* Whether the segment is whole. */
-static bool scan(struct state *s, const al_json_segment *text, size_t limit)
-{
-    struct scan *c = &s->scan;
-
-    if (s->shape == AL_JSON_LINES)
-        scan_lines(c, text->text, text->len, text->last, limit);
-    else
-        scan_depth(c, text->text, text->len, text->last, limit, s->shape == AL_JSON_LIST);
-    return is_whole(c, limit);
 }
 
 /* ---- segments ---- */
@@ -314,12 +221,16 @@ static int submit(struct state *s, size_t len, al_err *err)
     g->job = (al_job){ s->scan.objects, segment_run, segment_turn, segment_free };
     g->state = s;
     g->text = left(s);
-    next = behind(&g->text, len);
-    s->line = next.line;
-    s->column = next.column;
+    if (s->shape == AL_JSON_LINES) {
+        s->line += s->scan.lines;
+    } else {
+        next = behind(&g->text, len);
+        s->line = next.line;
+        s->column = next.column;
+    }
     s->first = false;
-    s->scan = (struct scan){ .depth = s->shape == AL_JSON_LIST };
-    g->text.last &= next.len == 0;
+    al_json_scan_open(&s->scan, s->shape, false);
+    g->text.last &= len == g->text.len;
     g->text.len = len;
     g->buffer = al_window_take(&s->window, from + len);
     s->at = 0;
@@ -407,7 +318,7 @@ static int read_segments(struct state *s, al_err *err)
     for (;;) {
         al_json_segment text = left(s);
         size_t limit = (size_t)(AL_DATASET_SEGMENT - text.offset % AL_DATASET_SEGMENT);
-        bool whole = scan(s, &text, limit);
+        bool whole = al_json_scan_text(&s->scan, text.text, text.len, text.last, limit);
         size_t open = s->scan.at - s->scan.end;
         int rc = AL_OK;
 
@@ -463,6 +374,7 @@ static int find_shape(struct state *s, al_err *err)
     s->shape = strcmp(s->in->meta.format, "jsonl") == 0 ? AL_JSON_LINES
                : s->window.data[i] == '['               ? AL_JSON_LIST
                                                         : AL_JSON_STREAM;
+    al_json_scan_open(&s->scan, s->shape, true);
     return AL_OK;
 }
 
