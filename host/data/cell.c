@@ -88,11 +88,38 @@ static bool keeps_digits(const char *text, size_t len, double v)
            memcmp(written.digits, stored.digits, (size_t)written.n) == 0;
 }
 
+/* Whether all eight bytes (the first one lowest) are digits. */
+static inline bool eight_digits(uint64_t v)
+{
+    return ((v & UINT64_C(0xF0F0F0F0F0F0F0F0)) |
+            ((v + UINT64_C(0x0606060606060606)) & UINT64_C(0xF0F0F0F0F0F0F0F0)) >> 4) ==
+           UINT64_C(0x3333333333333333);
+}
+
+/* Their value: neighbours are joined three times. */
+static inline uint64_t value_of_eight(uint64_t v)
+{
+    v = (v & UINT64_C(0x0F0F0F0F0F0F0F0F)) * 2561 >> 8;
+    v = (v & UINT64_C(0x00FF00FF00FF00FF)) * 6553601 >> 16;
+    return (v & UINT64_C(0x0000FFFF0000FFFF)) * UINT64_C(42949672960001) >> 32;
+}
+
 /* Digits from p on into *mantissa, which is right while it has at most 19 of them. */
 static inline const char *take_digits(const char *p, const char *end, uint64_t *mantissa)
 {
     uint64_t m = *mantissa;
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    while (end - p >= 8) {
+        uint64_t v;
+
+        memcpy(&v, p, sizeof v);
+        if (!eight_digits(v))
+            break;
+        m = m * 100000000 + value_of_eight(v);
+        p += 8;
+    }
+#endif
     while (p < end && is_digit(*p))
         m = m * 10 + (uint64_t)(*p++ - '0');
     *mantissa = m;

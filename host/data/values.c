@@ -554,10 +554,14 @@ static void observe(al_values *v, uint64_t hash)
 
 static int count(al_values *v, const struct al_listed *it, uint32_t times)
 {
-    struct slot *s = find(v, it);
+    struct slot *s;
 
-    if (v->registers)
+    if (v->registers) {
         observe(v, full_hash(it));
+        if (v->used == 0)
+            return AL_OK;
+    }
+    s = find(v, it);
     if (s->count) {
         s->count += times;
         return AL_OK;
