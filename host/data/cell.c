@@ -71,7 +71,7 @@ static void read_decimal(struct decimal *d, const char *text, size_t len)
 }
 
 /* Whether the shortest text of v has the digits and the magnitude of text. */
-static bool keeps_digits(const char *text, size_t len, double v)
+static __attribute__((noinline)) bool keeps_digits(const char *text, size_t len, double v)
 {
     struct decimal written, stored;
     char shortest[32];

@@ -1,6 +1,7 @@
 /* Decoders. UTF-8 is read where it will stay and checked there; the other encodings come through a
  * buffer of raw bytes. */
 #include "data/encoding.h"
+#include "base/big.h"
 #include "base/utf8.h"
 #include <pthread.h>
 #include <stddef.h>
@@ -308,9 +309,15 @@ static struct buffer *buffer_of(char *text)
     return (struct buffer *)(void *)(text - offsetof(struct buffer, text));
 }
 
+static void free_buffer(struct buffer *b)
+{
+    if (b)
+        al_big_free(b, sizeof *b + b->room + AL_WINDOW_PADDING);
+}
+
 static char *new_buffer(size_t room)
 {
-    struct buffer *b = calloc(1, sizeof *b + room + AL_WINDOW_PADDING);
+    struct buffer *b = al_big_alloc(sizeof *b + room + AL_WINDOW_PADDING);
 
     if (!b)
         return NULL;
@@ -351,11 +358,11 @@ void al_window_close(al_window *w)
         return;
     for (struct buffer *b = w->decoder->spares, *next; b; b = next) {
         next = b->next;
-        free(b);
+        free_buffer(b);
     }
     pthread_mutex_destroy(&w->decoder->mutex);
     if (w->decoder->buffer)
-        free(buffer_of(w->decoder->buffer));
+        free_buffer(buffer_of(w->decoder->buffer));
     free(w->decoder->raw);
     free(w->decoder);
     memset(w, 0, sizeof *w);
@@ -365,17 +372,18 @@ void al_window_close(al_window *w)
 static int make_room(al_window *w, al_err *err)
 {
     struct al_decoder *d = w->decoder;
-    struct buffer *more;
+    char *more;
 
     if (w->len <= d->room / 2)
         return AL_OK;
-    more = realloc(buffer_of(d->buffer), sizeof *more + d->room * 2 + AL_WINDOW_PADDING);
+    more = new_buffer(d->room * 2);
     if (!more)
         return no_memory(err);
+    memcpy(more, d->buffer, w->len + d->tail);
+    free_buffer(buffer_of(d->buffer));
+    d->buffer = more;
     d->room *= 2;
-    more->room = d->room;
-    d->buffer = more->text;
-    w->data = d->buffer;
+    w->data = more;
     return AL_OK;
 }
 
@@ -410,7 +418,7 @@ static char *take_spare(struct al_decoder *d)
     pthread_mutex_unlock(&d->mutex);
     if (b && b->room == d->room)
         return b->text;
-    free(b);
+    free_buffer(b);
     return new_buffer(d->room);
 }
 

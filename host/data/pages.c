@@ -1,5 +1,6 @@
 /* https://www.sqlite.org/fileformat2.html: table leaves, records, overflow chains. */
 #include "data/pages.h"
+#include "base/big.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,20 +12,11 @@ static int no_memory(al_err *err)
     return al_err_set(err, AL_ENOMEM, "internal", "dataset", "not enough memory");
 }
 
-unsigned char *al_put_varint(unsigned char *p, uint64_t v)
+unsigned char *al_put_long_varint(unsigned char *p, uint64_t v)
 {
     unsigned char digits[10];
     int n = 0;
 
-    if (v < 0x80) {
-        *p++ = (unsigned char)v;
-        return p;
-    }
-    if (v < 0x4000) {
-        *p++ = (unsigned char)(0x80 | v >> 7);
-        *p++ = (unsigned char)(v & 0x7F);
-        return p;
-    }
     assert(v >> 56 == 0); /* the ninth byte would hold eight bits; nothing here is so large */
     for (; v; v >>= 7)
         digits[n++] = (unsigned char)(0x80 | (v & 0x7F));
@@ -73,7 +65,7 @@ int al_pages_open(al_pages *p, unsigned page_size)
 void al_pages_close(al_pages *p)
 {
     for (size_t i = 0; i < p->nchunks; i++)
-        free(p->chunks[i]);
+        al_big_free(p->chunks[i], AL_PAGES_CHUNK);
     free(p->chunks);
     free(p->leaves);
     free(p->links);
@@ -117,7 +109,7 @@ static unsigned char *new_page(al_pages *p)
         if (!more)
             return NULL;
         p->chunks = more;
-        more[p->nchunks] = malloc(AL_PAGES_CHUNK);
+        more[p->nchunks] = al_big_alloc(AL_PAGES_CHUNK);
         if (!more[p->nchunks])
             return NULL;
         p->nchunks++;
@@ -252,8 +244,11 @@ static int need_body(al_pages *p, size_t bytes, al_err *err)
 static int encode(al_pages *p, const al_cell *cells, size_t n, struct record *r, al_err *err)
 {
     unsigned char *type, *value, *full;
-    int rc = need_head(p, n, err);
+    int rc;
 
+    while (n > 1 && cells[n - 1].kind == AL_CELL_NULL) /* read as NULL when they are missing */
+        n--;
+    rc = need_head(p, n, err);
     if (rc != AL_OK)
         return rc;
     type = p->head;

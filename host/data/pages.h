@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "data/cell.h"
 
-#define AL_PAGES_CHUNK   (1u << 20)          /* bytes of pages that lie together */
+#define AL_PAGES_CHUNK   (2u << 20)          /* bytes of pages that lie together */
 #define AL_PAGES_MAX_ROW (64u * 1024 * 1024) /* bytes of one row's values */
 
 typedef struct al_leaf {
@@ -42,7 +42,8 @@ void al_pages_close(al_pages *p);
 /* Begins a run, the next row of which has number first_row. What memory it had it keeps. offset:
  * bytes in front of the first leaf's head; if it is not 0 there may be that one leaf only. */
 void al_pages_begin(al_pages *p, int64_t first_row, unsigned offset);
-/* Appends a row. "ingest_limit" when it is larger than AL_PAGES_MAX_ROW. */
+/* Appends a row; NULLs at its end are left out, as SQLite reads what is missing as NULL.
+ * "ingest_limit" when it is larger than AL_PAGES_MAX_ROW. */
 int al_pages_row(al_pages *p, const al_cell *cells, size_t n, al_err *err);
 /* Ends the run, or its last leaf only: rows may follow. An empty run has no pages. */
 void al_pages_end(al_pages *p);
@@ -88,7 +89,23 @@ static inline void al_put32(unsigned char *p, uint32_t v)
     al_put16(p + 2, v & 0xFFFF);
 }
 
-unsigned char *al_put_varint(unsigned char *p, uint64_t v); /* v < 2^56; behind it */
+unsigned char *al_put_long_varint(unsigned char *p, uint64_t v);
+
+/* v < 2^56; behind it. */
+static inline unsigned char *al_put_varint(unsigned char *p, uint64_t v)
+{
+    if (v < 0x80) {
+        *p++ = (unsigned char)v;
+        return p;
+    }
+    if (v < 0x4000) {
+        *p++ = (unsigned char)(0x80 | v >> 7);
+        *p++ = (unsigned char)(v & 0x7F);
+        return p;
+    }
+    return al_put_long_varint(p, v);
+}
+
 unsigned al_varint_size(uint64_t v);
 /* The head of a page of which `cells` cells stand from `top` on; the gap between becomes zero. */
 void al_page_head(unsigned char *page, unsigned offset, unsigned char type, unsigned cells,

@@ -1,25 +1,23 @@
-/* Two tables with open addressing. That of a segment is small enough for the processor's cache, and
- * points to the texts of the segment. That of the column has 16-byte slots, at a place that is a
- * monotone function of the hash: it grows by any factor in one sequential walk, without hashing
- * again; it is added to in blocks: prefetch all, then look up all.
+/* Tables with open addressing and 16-byte slots, at a place that is a monotone function of the
+ * hash: a table grows in one sequential walk, without hashing again. That of a segment is small
+ * enough for the processor's cache; that of a column is added to in blocks: prefetch all, then look
+ * up all.
  *
  * The estimate is HyperLogLog with 2^14 registers (0.8 % standard error). */
 #include "data/values.h"
+#include "base/big.h"
 #include "base/err.h"
 #include "base/hash_inline.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define BLOCK       64    /* values of a run that are spread at a time */
 #define TAKEN       16    /* values whose slots are on their way before the first is looked up */
-#define TABLE_FIRST 64    /* slots of a segment's table */
-#define TABLE_LEAST 32    /* values that any table may have */
-#define TABLE_MOST  4096  /* values of a table; then they are listed */
-#define TEXTS       65536 /* bytes of texts of a table that lie together */
-#define TABLES_ALL  49152 /* values of the tables of all columns */
-#define FIRST_ROOM  128   /* slots of a column's table */
+#define TABLE_LEAST 32    /* values that the table of any segment may have */
+#define TABLE_MOST  4096  /* and at most; what follows is listed */
+#define TABLES_ALL  49152 /* values of the tables of all columns of a segment */
+#define FIRST_ROOM  64    /* slots of a new table */
 #define CHUNK_MIN   1024
 #define CHUNK_MAX   (1u << 20)
 #define SLOT_COST   32                                  /* a slot and its share of the empty ones */
@@ -27,8 +25,7 @@
 #define KEPT        4096 /* values at most that an estimate goes on counting */
 #define REG_BITS    14
 #define REGISTERS   (1u << REG_BITS)
-#define HUGE_FROM   ((size_t)4 << 20) /* bytes of a table that get pages of their own */
-#define HASH_BITS   29                /* of a hash, in the tag */
+#define HASH_BITS   29 /* of a hash, in the tag */
 
 /* Kinds of value. All but LONG_TEXT are in the key: a real that is a whole number as that integer,
  * a text of up to SHORT bytes as they are, with their number in the last byte. Halves of kinds are
@@ -45,87 +42,26 @@ struct al_listed {
     uint32_t len;  /* of the text, or IN_KEY() */
 };
 
-struct al_counted {
-    struct al_listed it;
-    uint32_t count; /* 0: free */
-};
-
-struct slot {
+struct al_slot {
     uint64_t key;   /* as above, but the address of the kept text */
     uint32_t tag;   /* the upper bits of the hash, and the kind in the lowest three */
     uint32_t count; /* 0: free */
 };
 
-struct chunk { /* kept texts: length, bytes, length, bytes … */
-    struct chunk *next;
+struct al_chunk { /* kept texts: length, bytes, length, bytes … */
+    struct al_chunk *next;
     size_t used, room;
     unsigned char bytes[];
 };
 
 struct al_values {
-    bool scattered; /* until then the values are run_first, run_first + 1 … : row ids, mostly */
+    bool scattered;    /* until then the values are run_first, run_first + 1 …: row ids, mostly */
     int64_t run_first; /* they need no table */
     uint64_t run;
-    struct slot *slots;
-    size_t room, used;
-    struct chunk *chunks; /* the newest first */
-    uint64_t text_bytes;
+    al_table table;
     unsigned char *registers; /* NULL: exact */
     uint64_t exact_distinct;  /* when it became an estimate */
 };
-
-/* Tables are reached at random: with pages of 4 KiB most of the time would go to finding them. */
-static struct slot *slots_alloc(size_t room)
-{
-    size_t bytes = room * sizeof(struct slot);
-    void *p;
-
-    if (bytes < HUGE_FROM)
-        return calloc(room, sizeof(struct slot));
-    p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return NULL;
-#ifdef MADV_HUGEPAGE
-    madvise(p, bytes, MADV_HUGEPAGE);
-#endif
-    return p;
-}
-
-static void slots_free(struct slot *slots, size_t room)
-{
-    size_t bytes = room * sizeof *slots;
-
-    if (bytes < HUGE_FROM)
-        free(slots);
-    else
-        munmap(slots, bytes);
-}
-
-int al_values_open(al_values **out)
-{
-    *out = calloc(1, sizeof **out);
-    return *out ? AL_OK : AL_ENOMEM;
-}
-
-static void free_chunks(struct chunk *c)
-{
-    while (c) {
-        struct chunk *next = c->next;
-
-        free(c);
-        c = next;
-    }
-}
-
-void al_values_close(al_values *v)
-{
-    if (!v)
-        return;
-    free_chunks(v->chunks);
-    slots_free(v->slots, v->room);
-    free(v->registers);
-    free(v);
-}
 
 static inline uint64_t mix(uint64_t x)
 {
@@ -222,27 +158,42 @@ static inline bool listed_text(const struct al_listed *it, al_cell *text)
     return true;
 }
 
-/* The values of a segment. */
+/* ---- tables ---- */
 
-void al_counts_close(al_counts *c)
+static void free_chunks(struct al_chunk *c)
 {
-    free(c->table);
-    free(c->list);
-    free(c->texts);
-    memset(c, 0, sizeof *c);
+    while (c) {
+        struct al_chunk *next = c->next;
+
+        free(c);
+        c = next;
+    }
 }
 
-void al_counts_clear(al_counts *c, size_t columns)
+static void table_close(al_table *t)
 {
-    size_t most = TABLES_ALL / (columns ? columns : 1);
+    free_chunks(t->chunks);
+    al_big_free(t->slots, t->room * sizeof *t->slots);
+    *t = (al_table){ 0 };
+}
 
-    if (c->used > 0)
-        memset(c->table, 0, c->room * sizeof *c->table);
-    c->used = c->listed = c->told = 0;
-    c->texts_used = 0;
-    c->most = most < TABLE_LEAST ? TABLE_LEAST : most > TABLE_MOST ? TABLE_MOST : most;
-    c->scattered = false;
-    c->run = 0;
+static inline uint32_t tag_of(const struct al_listed *it)
+{
+    return (it->hash & ~UINT32_C(7)) | kind_of(it);
+}
+
+static inline size_t place(uint32_t tag, size_t room)
+{
+    return (size_t)((uint64_t)(tag >> 3) * room >> HASH_BITS);
+}
+
+static inline al_cell kept_text(uint64_t key)
+{
+    const char *at = (const char *)(uintptr_t)key;
+    uint32_t len;
+
+    memcpy(&len, at, sizeof len);
+    return al_cell_text(at + sizeof len, len);
 }
 
 /* The common lengths without a call. */
@@ -250,59 +201,168 @@ static inline bool same_bytes(const char *a, const char *b, size_t len)
 {
     uint64_t x, y, v, w;
 
-    if (len > 16)
+    if (len > 16 || len < 8)
         return memcmp(a, b, len) == 0;
-    if (len >= 8) {
-        memcpy(&x, a, 8);
-        memcpy(&y, a + len - 8, 8);
-        memcpy(&v, b, 8);
-        memcpy(&w, b + len - 8, 8);
-        return ((x ^ v) | (y ^ w)) == 0;
-    }
-    for (size_t i = 0; i < len; i++)
-        if (a[i] != b[i])
-            return false;
-    return true;
+    memcpy(&x, a, 8);
+    memcpy(&y, a + len - 8, 8);
+    memcpy(&v, b, 8);
+    memcpy(&w, b + len - 8, 8);
+    return ((x ^ v) | (y ^ w)) == 0;
 }
 
-static inline bool same_listed(const struct al_listed *a, const struct al_listed *b)
+static inline bool same(const struct al_slot *s, uint32_t tag, const struct al_listed *it)
 {
-    if (a->hash != b->hash)
+    al_cell kept;
+
+    if ((s->tag ^ tag) >> 1) /* the kind's last bit does not matter */
         return false;
-    if (b->len < IN_KEY(0))
-        return a->len == b->len && same_bytes(text_of(a), text_of(b), b->len);
-    return a->key == b->key && kind_of(a) >> 1 == kind_of(b) >> 1;
+    if (it->len >= IN_KEY(0))
+        return s->key == it->key;
+    kept = kept_text(s->key);
+    return kept.len == it->len && same_bytes(kept.text, text_of(it), it->len);
 }
 
 /* The slot of the value, or the free one where it belongs. */
-static inline struct al_counted *find_counted(const al_counts *c, const struct al_listed *it)
+static inline struct al_slot *find(const al_table *t, const struct al_listed *it)
 {
-    size_t i = it->hash & (c->room - 1);
+    uint32_t tag = tag_of(it);
+    size_t i = place(tag, t->room);
 
-    while (c->table[i].count && !same_listed(&c->table[i].it, it))
-        i = (i + 1) & (c->room - 1);
-    return &c->table[i];
+    while (t->slots[i].count && !same(&t->slots[i], tag, it))
+        i = i + 1 < t->room ? i + 1 : 0;
+    return &t->slots[i];
 }
 
-static int grow_table(al_counts *c)
+static int resize(al_table *t, size_t room)
 {
-    al_counts more = *c;
+    struct al_slot *slots = al_big_alloc(room * sizeof *slots);
 
-    more.room = c->room ? c->room * 2 : TABLE_FIRST;
-    more.table = calloc(more.room, sizeof *more.table);
-    if (!more.table)
+    if (!slots)
         return AL_ENOMEM;
-    for (size_t i = 0; i < c->room; i++)
-        if (c->table[i].count) {
-            size_t k = c->table[i].it.hash & (more.room - 1);
+    for (size_t k = 0; k < t->room; k++) {
+        const struct al_slot *s = &t->slots[k];
+        size_t i;
 
-            while (more.table[k].count)
-                k = (k + 1) & (more.room - 1);
-            more.table[k] = c->table[i];
-        }
-    free(c->table);
-    *c = more;
+        if (!s->count)
+            continue;
+        for (i = place(s->tag, room); slots[i].count;)
+            i = i + 1 < room ? i + 1 : 0;
+        slots[i] = *s;
+    }
+    al_big_free(t->slots, t->room * sizeof *slots);
+    t->slots = slots;
+    t->room = room;
     return AL_OK;
+}
+
+/* At most 7 of 10 slots are taken. */
+static inline int make_room(al_table *t, size_t more)
+{
+    size_t room = t->room ? t->room : FIRST_ROOM;
+
+    while ((t->used + more) * 10 > room * 7)
+        room *= 2;
+    return room == t->room ? AL_OK : resize(t, room);
+}
+
+/* The key of a copy of the text that stays where it is; 0 without memory. */
+static uint64_t keep_text(al_table *t, const char *text, uint32_t len)
+{
+    size_t need = sizeof len + len;
+    struct al_chunk *c = t->chunks;
+    unsigned char *p;
+
+    if (!c || c->room - c->used < need) {
+        size_t room = !c ? CHUNK_MIN : c->room < CHUNK_MAX ? c->room * 2 : CHUNK_MAX;
+
+        room = room < need ? need : room;
+        c = malloc(sizeof *c + room);
+        if (!c)
+            return 0;
+        *c = (struct al_chunk){ .next = t->chunks, .room = room };
+        t->chunks = c;
+    }
+    p = c->bytes + c->used;
+    memcpy(p, &len, sizeof len);
+    memcpy(p + sizeof len, text, len);
+    c->used += need;
+    t->text_bytes += need;
+    return (uint64_t)(uintptr_t)p;
+}
+
+/* A new value, to the free slot where it belongs. */
+static int fill(al_table *t, struct al_slot *s, const struct al_listed *it, uint32_t count)
+{
+    uint64_t key = it->len < IN_KEY(0) ? keep_text(t, text_of(it), it->len) : it->key;
+
+    if (it->len < IN_KEY(0) && !key)
+        return AL_ENOMEM;
+    *s = (struct al_slot){ key, tag_of(it), count };
+    t->used++;
+    return AL_OK;
+}
+
+static inline int add_value(al_table *t, const struct al_listed *it, uint32_t count)
+{
+    struct al_slot *s = find(t, it);
+
+    if (!s->count)
+        return fill(t, s, it, count);
+    s->count += count;
+    return AL_OK;
+}
+
+static al_cell value_of(const struct al_slot *s)
+{
+    double real;
+
+    switch (s->tag & 7) {
+    case INTEGER: return al_cell_integer((int64_t)s->key);
+    case WHOLE_REAL: return al_cell_real((double)(int64_t)s->key);
+    case SHORT_TEXT: return short_text(&s->key);
+    case LONG_TEXT: return kept_text(s->key);
+    default: memcpy(&real, &s->key, sizeof real); return al_cell_real(real);
+    }
+}
+
+/* A value of a table as one of a list. */
+static inline struct al_listed listed_again(const struct al_slot *s)
+{
+    struct al_listed it = { s->key, s->tag, IN_KEY(s->tag & 7) };
+
+    if ((s->tag & 7) == LONG_TEXT) {
+        al_cell text = kept_text(s->key);
+
+        it.key = (uint64_t)(uintptr_t)text.text;
+        it.len = text.len;
+    }
+    return it;
+}
+
+/* ---- the values of a segment ---- */
+
+void al_counts_close(al_counts *c)
+{
+    table_close(&c->table);
+    free(c->list);
+    memset(c, 0, sizeof *c);
+}
+
+void al_counts_clear(al_counts *c, size_t columns)
+{
+    size_t most = TABLES_ALL / (columns ? columns : 1);
+
+    if (c->table.used > 0)
+        memset(c->table.slots, 0, c->table.room * sizeof *c->table.slots);
+    if (c->table.chunks) { /* the newest is the largest */
+        free_chunks(c->table.chunks->next);
+        c->table.chunks->next = NULL;
+        c->table.chunks->used = 0;
+    }
+    c->table.used = c->listed = c->told = 0;
+    c->most = most < TABLE_LEAST ? TABLE_LEAST : most > TABLE_MOST ? TABLE_MOST : most;
+    c->scattered = false;
+    c->run = 0;
 }
 
 static int list_all(al_counts *c, const al_cell *cells, size_t n, size_t stride)
@@ -324,46 +384,25 @@ static int list_all(al_counts *c, const al_cell *cells, size_t n, size_t stride)
     return AL_OK;
 }
 
-/* Texts of the table lie together, as long as there is room: they are compared all the time. */
-static void gather_text(al_counts *c, struct al_listed *it)
-{
-    if (it->len > TEXTS - c->texts_used)
-        return; /* or it is no text of that kind */
-    if (!c->texts)
-        c->texts = malloc(TEXTS);
-    if (!c->texts)
-        return;
-    memcpy(c->texts + c->texts_used, text_of(it), it->len);
-    it->key = (uint64_t)(uintptr_t)(c->texts + c->texts_used);
-    c->texts_used += it->len;
-}
-
 static int count_cells(al_counts *c, const al_cell *cells, size_t n, size_t stride)
 {
-    for (size_t i = 0; i < n && !c->listing; i++, cells += stride) {
-        struct al_counted *slot;
+    for (size_t i = 0; i < n; i++, cells += stride) {
         struct al_listed it;
 
         if (cells->kind == AL_CELL_NULL)
             continue;
-        if (c->used >= c->most) {
+        if (c->table.used >= c->most) {
             c->listing = true;
             return list_all(c, cells, n - i, stride);
         }
-        if (2 * c->used >= c->room && grow_table(c) != AL_OK)
-            return AL_ENOMEM;
         it = listed(cells);
-        slot = find_counted(c, &it);
-        if (slot->count++ == 0) {
-            gather_text(c, &it);
-            slot->it = it;
-            c->used++;
-        }
+        if (make_room(&c->table, 1) != AL_OK || add_value(&c->table, &it, 1) != AL_OK)
+            return AL_ENOMEM;
     }
     return AL_OK;
 }
 
-static int add_scattered(al_counts *c, const al_cell *cells, size_t n, size_t stride)
+static int count_or_list(al_counts *c, const al_cell *cells, size_t n, size_t stride)
 {
     return c->listing ? list_all(c, cells, n, stride) : count_cells(c, cells, n, stride);
 }
@@ -407,7 +446,7 @@ static int spread_run(int64_t first, uint64_t n, add_fn *add, void *to)
 
 static int add_to_counts(void *c, const al_cell *cells, size_t n, size_t stride)
 {
-    return add_scattered(c, cells, n, stride);
+    return count_or_list(c, cells, n, stride);
 }
 
 int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride)
@@ -421,125 +460,41 @@ int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride)
         if (spread_run(c->run_first, c->run, add_to_counts, c) != AL_OK)
             return AL_ENOMEM;
     }
-    return add_scattered(c, cells + done * stride, n - done, stride);
+    return count_or_list(c, cells + done * stride, n - done, stride);
 }
 
 void al_counts_texts(al_counts *c, bool all, al_counts_fn *fn, void *arg)
 {
-    for (; c->told < c->listed; c->told++) {
-        al_cell text;
+    al_cell text;
 
+    for (; c->told < c->listed; c->told++)
         if (listed_text(&c->list[c->told], &text))
             fn(arg, &text, 1);
-    }
-    for (size_t i = 0; all && c->used && i < c->room; i++) {
-        const struct al_counted *s = &c->table[i];
-        al_cell text;
+    for (size_t i = 0; all && c->table.used && i < c->table.room; i++) {
+        const struct al_slot *s = &c->table.slots[i];
 
-        if (s->count && listed_text(&s->it, &text))
-            fn(arg, &text, s->count);
-    }
-}
-
-/* The values of a column. */
-
-static inline uint32_t tag_of(const struct al_listed *it)
-{
-    return (it->hash & ~UINT32_C(7)) | kind_of(it);
-}
-
-static inline size_t place(uint32_t tag, size_t room)
-{
-    return (size_t)((uint64_t)(tag >> 3) * room >> HASH_BITS);
-}
-
-static al_cell kept_text(uint64_t key)
-{
-    const char *at = (const char *)(uintptr_t)key;
-    uint32_t len;
-
-    memcpy(&len, at, sizeof len);
-    return al_cell_text(at + sizeof len, len);
-}
-
-static inline bool same(const struct slot *s, uint32_t tag, const struct al_listed *it)
-{
-    al_cell kept;
-
-    if ((s->tag ^ tag) >> 1) /* the kind's last bit does not matter */
-        return false;
-    if (it->len >= IN_KEY(0))
-        return s->key == it->key;
-    kept = kept_text(s->key);
-    return kept.len == it->len && same_bytes(kept.text, text_of(it), it->len);
-}
-
-/* The slot of the value, or the free one where it belongs. */
-static inline struct slot *find(const al_values *v, const struct al_listed *it)
-{
-    uint32_t tag = tag_of(it);
-    size_t i = place(tag, v->room);
-
-    while (v->slots[i].count && !same(&v->slots[i], tag, it))
-        i = i + 1 < v->room ? i + 1 : 0;
-    return &v->slots[i];
-}
-
-static int resize(al_values *v, size_t room)
-{
-    struct slot *slots = slots_alloc(room);
-
-    if (!slots)
-        return AL_ENOMEM;
-    for (size_t k = 0; k < v->room; k++) {
-        const struct slot *s = &v->slots[k];
-        size_t i;
-
-        if (!s->count)
+        if (!s->count || (s->tag & 7) < SHORT_TEXT)
             continue;
-        for (i = place(s->tag, room); slots[i].count;)
-            i = i + 1 < room ? i + 1 : 0;
-        slots[i] = *s;
+        text = value_of(s);
+        fn(arg, &text, s->count);
     }
-    slots_free(v->slots, v->room);
-    v->slots = slots;
-    v->room = room;
-    return AL_OK;
 }
 
-/* At most 7 of 10 slots are taken. */
-static int make_room(al_values *v, size_t more)
-{
-    size_t room = v->room ? v->room : FIRST_ROOM;
+/* ---- the values of a column ---- */
 
-    while ((v->used + more) * 10 > room * 7)
-        room *= 2;
-    return room == v->room ? AL_OK : resize(v, room);
+int al_values_open(al_values **out)
+{
+    *out = calloc(1, sizeof **out);
+    return *out ? AL_OK : AL_ENOMEM;
 }
 
-/* The key of a copy of the text that stays where it is; 0 without memory. */
-static uint64_t keep_text(al_values *v, const char *text, uint32_t len)
+void al_values_close(al_values *v)
 {
-    size_t need = sizeof len + len;
-    struct chunk *c = v->chunks;
-    unsigned char *p;
-
-    if (!c || c->room - c->used < need) {
-        size_t room = !c ? CHUNK_MIN : c->room < CHUNK_MAX ? c->room * 2 : CHUNK_MAX;
-
-        room = room < need ? need : room;
-        c = malloc(sizeof *c + room);
-        if (!c)
-            return 0;
-        *c = (struct chunk){ .next = v->chunks, .room = room };
-        v->chunks = c;
-    }
-    p = c->bytes + c->used;
-    memcpy(p, &len, sizeof len);
-    memcpy(p + sizeof len, text, len);
-    c->used += need;
-    v->text_bytes += need;
-    return (uint64_t)(uintptr_t)p;
+    if (!v)
+        return;
+    table_close(&v->table);
+    free(v->registers);
+    free(v);
 }
 
 static void observe(al_values *v, uint64_t hash)
@@ -552,43 +507,35 @@ static void observe(al_values *v, uint64_t hash)
         v->registers[i] = rank;
 }
 
-static int count(al_values *v, const struct al_listed *it, uint32_t times)
+/* For an estimate: only values that were frequent are still in the table. */
+static void observe_again(al_values *v, const struct al_listed *it, uint32_t times)
 {
-    struct slot *s;
+    observe(v, full_hash(it));
+    if (v->table.used > 0) {
+        struct al_slot *s = find(&v->table, it);
 
-    if (v->registers) {
-        observe(v, full_hash(it));
-        if (v->used == 0)
-            return AL_OK;
+        if (s->count)
+            s->count += times;
     }
-    s = find(v, it);
-    if (s->count) {
-        s->count += times;
-        return AL_OK;
-    }
-    if (v->registers)
-        return AL_OK;
-    *s = (struct slot){ .key = it->key, .tag = tag_of(it), .count = times };
-    if (it->len < IN_KEY(0)) {
-        s->key = keep_text(v, text_of(it), it->len);
-        if (!s->key) {
-            s->count = 0;
-            return AL_ENOMEM;
-        }
-    }
-    v->used++;
-    return AL_OK;
 }
 
-static int take_table(al_values *v, const al_counts *c)
+static int take_table(al_values *v, const al_table *t)
 {
-    if (c->used == 0)
+    if (t->used == 0)
         return AL_OK;
-    if (!v->registers && make_room(v, c->used) != AL_OK)
+    if (!v->registers && make_room(&v->table, t->used) != AL_OK)
         return AL_ENOMEM;
-    for (size_t i = 0; i < c->room; i++)
-        if (c->table[i].count && count(v, &c->table[i].it, c->table[i].count) != AL_OK)
+    for (size_t i = 0; i < t->room; i++) {
+        struct al_listed it;
+
+        if (!t->slots[i].count)
+            continue;
+        it = listed_again(&t->slots[i]);
+        if (v->registers)
+            observe_again(v, &it, t->slots[i].count);
+        else if (add_value(&v->table, &it, t->slots[i].count) != AL_OK)
             return AL_ENOMEM;
+    }
     return AL_OK;
 }
 
@@ -597,12 +544,17 @@ static int take_list(al_values *v, const struct al_listed *list, size_t n)
     for (size_t from = 0; from < n; from += TAKEN) {
         size_t to = n - from < TAKEN ? n : from + TAKEN;
 
-        if (!v->registers && make_room(v, to - from) != AL_OK)
+        if (v->registers) {
+            for (size_t i = from; i < to; i++)
+                observe_again(v, &list[i], 1);
+            continue;
+        }
+        if (make_room(&v->table, to - from) != AL_OK)
             return AL_ENOMEM;
         for (size_t i = from; i < to; i++)
-            __builtin_prefetch(&v->slots[place(tag_of(&list[i]), v->room)], 1);
+            __builtin_prefetch(&v->table.slots[place(tag_of(&list[i]), v->table.room)], 1);
         for (size_t i = from; i < to; i++)
-            if (count(v, &list[i], 1) != AL_OK)
+            if (add_value(&v->table, &list[i], 1) != AL_OK)
                 return AL_ENOMEM;
     }
     return AL_OK;
@@ -647,57 +599,42 @@ int al_values_take(al_values *v, const al_counts *c)
         return AL_ENOMEM;
     if (!c->scattered)
         return spread_run(c->run_first, c->run, add_to_values, v);
-    return take_table(v, c) == AL_OK ? take_list(v, c->list, c->listed) : AL_ENOMEM;
+    return take_table(v, &c->table) == AL_OK ? take_list(v, c->list, c->listed) : AL_ENOMEM;
 }
 
 uint64_t al_values_cost(const al_values *v)
 {
-    return v->registers ? 0 : v->used * (uint64_t)SLOT_COST + v->text_bytes;
-}
-
-static al_cell value_of(const struct slot *s)
-{
-    double real;
-
-    switch (s->tag & 7) {
-    case INTEGER: return al_cell_integer((int64_t)s->key);
-    case WHOLE_REAL: return al_cell_real((double)(int64_t)s->key);
-    case SHORT_TEXT: return short_text(&s->key);
-    case LONG_TEXT: return kept_text(s->key);
-    default: memcpy(&real, &s->key, sizeof real); return al_cell_real(real);
-    }
+    return v->registers ? 0 : v->table.used * (uint64_t)SLOT_COST + v->table.text_bytes;
 }
 
 /* The smallest count that at most KEPT values exceed. */
-static uint32_t threshold(const al_values *v)
+static uint32_t threshold(const al_table *t)
 {
     size_t *above = calloc(KEPT + 2, sizeof *above), total = 0;
-    uint32_t t = KEPT;
+    uint32_t least = KEPT;
 
     if (!above)
         return UINT32_MAX;
-    for (size_t i = 0; i < v->room; i++)
-        above[v->slots[i].count <= KEPT ? v->slots[i].count : KEPT + 1]++;
-    for (total = above[KEPT + 1]; t > 0 && total + above[t] <= KEPT; t--)
-        total += above[t];
+    for (size_t i = 0; i < t->room; i++)
+        above[t->slots[i].count <= KEPT ? t->slots[i].count : KEPT + 1]++;
+    for (total = above[KEPT + 1]; least > 0 && total + above[least] <= KEPT; least--)
+        total += above[least];
     free(above);
-    return t;
+    return least;
 }
 
 /* Observes all values, and puts those that occur more than `least` times into kept. */
-static int keep_frequent(al_values *v, al_values *kept, uint32_t least)
+static int keep_frequent(al_values *v, al_table *kept, uint32_t least)
 {
-    for (size_t i = 0; i < v->room; i++) {
-        const struct slot *s = &v->slots[i];
+    for (size_t i = 0; i < v->table.room; i++) {
+        const struct al_slot *s = &v->table.slots[i];
         struct al_listed it;
-        al_cell value;
 
         if (!s->count)
             continue;
-        value = value_of(s);
-        it = listed(&value);
+        it = listed_again(s);
         observe(v, full_hash(&it));
-        if (s->count > least && count(kept, &it, s->count) != AL_OK)
+        if (s->count > least && add_value(kept, &it, s->count) != AL_OK)
             return AL_ENOMEM;
     }
     return AL_OK;
@@ -705,7 +642,7 @@ static int keep_frequent(al_values *v, al_values *kept, uint32_t least)
 
 int al_values_estimate(al_values *v)
 {
-    al_values kept = { .scattered = true };
+    al_table kept = { 0 };
 
     if (v->registers)
         return AL_OK;
@@ -714,17 +651,14 @@ int al_values_estimate(al_values *v)
     if (v->registers) /* the run was so long */
         return AL_OK;
     v->registers = calloc(REGISTERS, 1);
-    if (!v->registers || make_room(&kept, 2 * KEPT) != AL_OK ||
-        keep_frequent(v, &kept, threshold(v)) != AL_OK) {
-        free_chunks(kept.chunks);
-        slots_free(kept.slots, kept.room);
+    if (!v->registers || make_room(&kept, KEPT) != AL_OK ||
+        keep_frequent(v, &kept, threshold(&v->table)) != AL_OK) {
+        table_close(&kept);
         return AL_ENOMEM;
     }
-    kept.registers = v->registers;
-    kept.exact_distinct = v->used;
-    free_chunks(v->chunks);
-    slots_free(v->slots, v->room);
-    *v = kept;
+    v->exact_distinct = v->table.used;
+    table_close(&v->table);
+    v->table = kept;
     return AL_OK;
 }
 
@@ -756,7 +690,7 @@ uint64_t al_values_distinct(const al_values *v)
     if (!v->scattered)
         return v->run;
     if (!v->registers)
-        return v->used;
+        return v->table.used;
     n = estimate(v);
     return n > v->exact_distinct ? n : v->exact_distinct;
 }
@@ -788,8 +722,8 @@ size_t al_values_top(const al_values *v, al_value_count *top, size_t n)
 
     for (; !v->scattered && have < n && have < v->run; have++)
         top[have] = (al_value_count){ al_cell_integer(v->run_first + (int64_t)have), 1 };
-    for (size_t k = 0; k < v->room; k++) {
-        const struct slot *s = &v->slots[k];
+    for (size_t k = 0; k < v->table.room; k++) {
+        const struct al_slot *s = &v->table.slots[k];
         al_value_count it;
         size_t i;
 

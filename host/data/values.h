@@ -10,17 +10,21 @@
 #define AL_DATA_VALUES_H
 #include "data/cell.h"
 
+typedef struct al_table { /* values and how often each was there */
+    struct al_slot *slots;
+    size_t room, used;       /* of the slots */
+    struct al_chunk *chunks; /* its texts; the newest first */
+    uint64_t text_bytes;
+} al_table;
+
 /* The values of one segment: first a run of row ids or the like, then a table, and a mere list once
  * the table has many values. */
 typedef struct al_counts {
     bool scattered;    /* until then the values are run_first, run_first + 1 … */
     int64_t run_first; /* they need no table */
     uint64_t run;
-    struct al_counted *table;
-    size_t room, used; /* of the table; room is a power of two */
-    size_t most;       /* values that it may have */
-    char *texts;       /* of the table, some of them */
-    uint32_t texts_used;
+    al_table table;
+    size_t most;  /* values that it may have */
     bool listing; /* nothing is added to the table any more */
     struct al_listed *list;
     size_t listed, list_room, told;

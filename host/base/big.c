@@ -1,0 +1,27 @@
+#include "base/big.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+void *al_big_alloc(size_t bytes)
+{
+    void *p;
+
+    if (bytes < AL_BIG_PAGE)
+        return calloc(1, bytes);
+    p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(p, bytes, MADV_HUGEPAGE); /* the system may do without */
+#endif
+    return p;
+}
+
+void al_big_free(void *p, size_t bytes)
+{
+    if (bytes < AL_BIG_PAGE)
+        free(p);
+    else if (p)
+        munmap(p, bytes);
+}
