@@ -707,42 +707,114 @@ static void sift(struct candidate *heap, size_t n, size_t i, struct ordering *o)
     }
 }
 
-/* The first `limit` groups in this order; *n: how many, *all: of how many that have rows. */
-static int choose(struct ordering *o, size_t limit, struct candidate **out, size_t *n,
-                  uint64_t *all, al_err *err)
+#define SOME    1024         /* groups looked at together */
+#define STRETCH (64u * SOME) /* groups of one piece of work */
+
+struct found {
+    struct candidate *heap;
+    size_t n;
+    uint64_t all; /* groups that have rows */
+};
+
+struct choosing {
+    struct ordering *o;
+    size_t limit;
+    struct found *found; /* by stretch */
+    al_word *sums;       /* of each stretch, the words of a group; NULL: not wanted */
+};
+
+static void keep(struct found *f, size_t room, struct ordering *o, double rough, uint32_t group)
 {
-    const al_cube *c = o->c;
-    size_t room = limit < c->n ? limit : c->n;
-    struct candidate *heap = malloc((room + 1) * sizeof *heap);
+    struct candidate it = { rough, group };
+
+    if (f->n < room) {
+        f->heap[f->n++] = it;
+        if (f->n == room)
+            for (size_t i = room / 2 + 1; i-- > 0;)
+                sift(f->heap, room, i, o);
+    } else if (compare(&it, &f->heap[0], o) < 0) {
+        f->heap[0] = it;
+        sift(f->heap, room, 0, o);
+    }
+}
+
+/* The first groups of a stretch, without those that cannot be among them. */
+static int choose_some(void *arg, const al_work_part *part, al_err *err)
+{
+    const struct choosing *c = arg;
+    const al_cube *cube = c->o->c;
+    struct found *f = &c->found[part->index];
+    uint64_t from = (uint64_t)part->index * STRETCH, end = from + STRETCH;
+    size_t room;
+    double rough[SOME];
+
+    if (end > cube->n)
+        end = cube->n;
+    room = c->limit < end - from ? c->limit : (size_t)(end - from);
+    f->heap = malloc((room + 1) * sizeof *f->heap);
+    if (!f->heap)
+        return no_memory(err);
+    for (; from < end; from += SOME) {
+        uint32_t n = end - from < SOME ? (uint32_t)(end - from) : SOME;
+
+        if (c->sums)
+            al_cube_add_up(cube, (uint32_t)from, n, c->sums + part->index * cube->words);
+        al_cube_roughs(cube, c->o->measure < 0 ? 0 : (unsigned)c->o->measure, (uint32_t)from, n,
+                       rough);
+        for (uint32_t i = 0; i < n; i++) {
+            if (rough[i] != rough[i] && cube->nkeys > 0)
+                continue;
+            f->all++;
+            if (f->n == room && c->o->measure >= 0 &&
+                (c->o->descending ? rough[i] < f->heap[0].rough : rough[i] > f->heap[0].rough))
+                continue;
+            keep(f, room, c->o, rough[i], (uint32_t)from + i);
+        }
+    }
+    return AL_OK;
+}
+
+/* The first `limit` groups in this order, with room for one more; *n: how many, *all: of how many
+ * that have rows. sums: NULL, or what becomes the words of all groups, added up. */
+static int choose(struct run *r, struct ordering *o, size_t limit, struct candidate **out,
+                  size_t *n, uint64_t *all, al_word *sums, al_err *err)
+{
+    const al_cube *cube = o->c;
+    size_t pieces = cube->n / STRETCH + (size_t)1, kept = 0;
+    struct choosing c = { .o = o, .limit = limit };
+    int rc = AL_OK;
 
     *n = 0;
     *all = 0;
-    *out = heap;
-    if (!heap)
-        return no_memory(err);
-    for (uint32_t g = 0; g < c->n; g++) {
-        struct candidate it = { 0, g };
-
-        if (al_cube_rows(c, g) == 0 && c->nkeys > 0)
-            continue;
-        ++*all;
-        if (o->measure >= 0)
-            it.rough = al_cube_rough(c, g, (unsigned)o->measure);
-        if (*n < room) {
-            heap[(*n)++] = it;
-            if (*n == room)
-                for (size_t i = room / 2 + 1; i-- > 0;)
-                    sift(heap, room, i, o);
-        } else if (o->measure >= 0 &&
-                   (o->descending ? it.rough < heap[0].rough : it.rough > heap[0].rough)) {
-            continue;
-        } else if (compare(&it, &heap[0], o) < 0) {
-            heap[0] = it;
-            sift(heap, room, 0, o);
-        }
+    *out = NULL;
+    c.found = calloc(pieces, sizeof *c.found);
+    c.sums = sums ? calloc(pieces * cube->words, sizeof *c.sums) : NULL;
+    if (!c.found || (sums && !c.sums))
+        rc = no_memory(err);
+    if (rc == AL_OK)
+        rc = al_work_each(r->work, pieces, choose_some, &c, err);
+    for (size_t i = 0; i < pieces && rc == AL_OK; i++) {
+        kept += c.found[i].n;
+        *all += c.found[i].all;
+        for (unsigned at = 0; sums && at < cube->words; at++)
+            sums[at].i += c.sums[i * cube->words + at].i;
     }
-    qsort_r(heap, *n, sizeof *heap, compare, o);
-    return AL_OK;
+    *out = rc == AL_OK ? malloc((kept + 1) * sizeof **out) : NULL;
+    if (rc == AL_OK && !*out)
+        rc = no_memory(err);
+    for (size_t i = 0; i < pieces && rc == AL_OK; i++) {
+        memcpy(*out + *n, c.found[i].heap, c.found[i].n * sizeof **out);
+        *n += c.found[i].n;
+    }
+    if (rc == AL_OK)
+        qsort_r(*out, *n, sizeof **out, compare, o);
+    if (*n > limit)
+        *n = limit;
+    for (size_t i = 0; c.found && i < pieces; i++)
+        free(c.found[i].heap);
+    free(c.found);
+    free(c.sums);
+    return rc;
 }
 
 /* Many groups in the order of their keys: numbers are compared faster than texts. */
@@ -759,14 +831,14 @@ static int rank_keys(struct run *r, struct group *g, al_err *err)
 /* ---- the largest parts of a key ---- */
 
 /* Of a cube by one key: its largest parts, REST behind them when there are more. */
-static int choose_parts(const struct group *g, unsigned key, const al_cube *c, unsigned measure,
-                        struct parts *p, al_err *err)
+static int choose_parts(struct run *r, const struct group *g, unsigned key, const al_cube *c,
+                        unsigned measure, struct parts *p, al_err *err)
 {
     const struct group only = { .nkeys = 1, .keys = { g->keys[key] }, .parts = { g->parts[key] } };
     struct ordering o = { &only, c, measure, true };
     struct candidate *chosen;
     size_t n;
-    int rc = choose(&o, (size_t)g->keys[key].top, &chosen, &n, &p->count, err);
+    int rc = choose(r, &o, (size_t)g->keys[key].top, &chosen, &n, &p->count, NULL, err);
 
     p->shown = rc == AL_OK ? malloc((n + 1) * sizeof *p->shown) : NULL;
     if (rc == AL_OK && !p->shown)
@@ -860,7 +932,7 @@ static int run_margins(struct run *r, al_err *err)
 
             if (!g->margins[k].nkeys)
                 continue;
-            rc = choose_parts(g, k, &g->margins[k], 0, &g->parts[k], err);
+            rc = choose_parts(r, g, k, &g->margins[k], 0, &g->parts[k], err);
             if (rc == AL_OK)
                 rc = map_shown(&g->keys[k], &g->parts[k], &g->cube.keys[k], err);
             al_cube_free(&g->margins[k]);
@@ -1017,12 +1089,13 @@ static void write_answer(al_json_out *o, const struct run *r, const struct answe
 }
 
 /* A key that shows its largest parts, and whose rest is folded into one group. */
-static int fold(struct group *g, struct answer *a, al_err *err)
+static int fold(struct run *r, struct group *g, struct answer *a, al_err *err)
 {
+    al_word *sums = al_cube_adds_up(&g->cube) ? calloc(g->cube.words, sizeof *sums) : NULL;
     struct ordering o = { g, &g->cube, g->keys[0].rank, true };
     uint64_t all;
     size_t n;
-    int rc = choose(&o, (size_t)g->keys[0].top, &a->chosen, &n, &all, err);
+    int rc = choose(r, &o, (size_t)g->keys[0].top, &a->chosen, &n, &all, sums, err);
     uint32_t *kept = rc == AL_OK ? malloc((n + 1) * sizeof *kept) : NULL;
 
     g->parts[0].count = all;
@@ -1031,10 +1104,11 @@ static int fold(struct group *g, struct answer *a, al_err *err)
     for (size_t i = 0; i < n && rc == AL_OK; i++)
         kept[i] = a->chosen[i].group;
     if (rc == AL_OK && all > n) {
-        rc = al_cube_fold(&g->cube, kept, n, err);
+        rc = al_cube_fold(&g->cube, kept, n, sums, err);
         a->chosen[n].group = AL_CUBE_REST(&g->cube); /* choose leaves room for it */
     }
     free(kept);
+    free(sums);
     a->n = n + (all > n);
     a->all = a->n;
     if (rc == AL_OK && (g->order >= 0 || (int64_t)a->n > g->limit)) {
@@ -1059,12 +1133,12 @@ static int answer_group(struct run *r, struct group *g, al_json_out *o, al_err *
     int rc = AL_OK;
 
     if (g->folds) {
-        rc = fold(g, &a, err);
+        rc = fold(r, g, &a, err);
     } else {
         if (g->order < 0 && g->cube.n > RANKED)
             rc = rank_keys(r, g, err);
         if (rc == AL_OK)
-            rc = choose(&by, (size_t)g->limit, &a.chosen, &a.n, &a.all, err);
+            rc = choose(r, &by, (size_t)g->limit, &a.chosen, &a.n, &a.all, NULL, err);
     }
     if (rc == AL_OK)
         write_answer(o, r, &a);

@@ -1,10 +1,11 @@
 /* Blocks of rows stay in the nearest caches while all cubes take what they need of them: the words
  * of each measure are made once a block, then each cube adds them to its groups.
  *
- * Cubes with few groups have copies of them for each thread, and several in turn for one thread:
- * adding to the same place again and again would wait for itself. Others are made by one thread
- * each, in the order of the rows. */
+ * Cubes with few groups have copies of them for each thread; those with the same filter are made of
+ * one cube that has the keys of them all, as long as that is not large. Others are made by one
+ * thread each, in the order of the rows. */
 #include "data/cube.h"
+#include "base/large.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +13,9 @@
 #define BLOCK      1024          /* rows; a multiple of 64 */
 #define STRIPE     (64u * BLOCK) /* rows of one piece of work */
 #define FEW_WORDS  65536         /* of a cube that threads share */
-#define TURNS      4             /* copies that take turns, */
-#define TURN_WORDS 4096          /* for cubes of so many words */
 #define MAX_WORDS  (UINT64_C(1) << 27)
+#define PACK_WORDS 49152               /* of a cube that others are made of */
+#define PACK_SHARE 8                   /* rows that there are for each of its groups, at least */
 #define MAX_BITS   (UINT64_C(1) << 28) /* of (group, value) pairs seen */
 #define MAX_PASSES 16                  /* over the rows, for so many bits each */
 
@@ -57,12 +58,14 @@ static inline uint32_t bin_of(const al_cube_key *k, double v)
 
 #define EACH_PART(expression)        \
     for (uint32_t i = 0; i < n; i++) \
-    at[i] = at[i] * parts + (expression)
+    at[i] += scale * (expression)
 
-static void add_parts(const al_cube_key *k, uint32_t first, uint32_t n, uint32_t *at)
+/* Adds scale times the part of the key to at, row by row. */
+static void add_parts(const al_cube_key *k, uint32_t scale, uint32_t first, uint32_t n,
+                      uint32_t *restrict at)
 {
     const al_vector *v = k->v;
-    const uint32_t *map = k->map, parts = k->parts;
+    const uint32_t *map = k->map;
     const uint8_t *one = (const uint8_t *)v->data + first;
     const uint16_t *two = (const uint16_t *)v->data + first;
     const uint32_t *four = (const uint32_t *)v->data + first;
@@ -91,7 +94,7 @@ static void add_parts(const al_cube_key *k, uint32_t first, uint32_t n, uint32_t
 }
 
 /* Rows that the filter does not let through go to the last group. */
-static void drop_filtered(const al_cube *c, uint32_t first, uint32_t n, uint32_t *at)
+static void drop_filtered(const al_cube *c, uint32_t step, uint32_t first, uint32_t n, uint32_t *at)
 {
     for (uint32_t i = 0; i < n; i += 64) {
         uint64_t word = ~c->bits[(first + i) / 64];
@@ -100,21 +103,27 @@ static void drop_filtered(const al_cube *c, uint32_t first, uint32_t n, uint32_t
         if (word == 0)
             continue;
         for (uint32_t k = 0; k < end; k++)
-            at[i + k] = word >> k & 1 ? c->n : at[i + k];
+            at[i + k] = word >> k & 1 ? c->n * step : at[i + k];
     }
 }
 
-static void block_groups(const al_cube *c, uint32_t first, uint32_t n, uint32_t *at)
+/* step times the group of each row. */
+static void block_groups(const al_cube *c, uint32_t step, uint32_t first, uint32_t n, uint32_t *at)
 {
+    uint32_t scale = step;
+
     if (c->ids) {
-        memcpy(at, c->ids + first, n * sizeof *at);
+        for (uint32_t i = 0; i < n; i++)
+            at[i] = c->ids[first + i] * step;
     } else {
         memset(at, 0, n * sizeof *at);
-        for (unsigned k = 0; k < c->nkeys; k++)
-            add_parts(&c->keys[k], first, n, at);
+        for (unsigned k = c->nkeys; k-- > 0;) {
+            add_parts(&c->keys[k], scale, first, n, at);
+            scale *= c->keys[k].parts;
+        }
     }
     if (c->bits)
-        drop_filtered(c, first, n, at);
+        drop_filtered(c, step, first, n, at);
 }
 
 /* ---- words of a group ---- */
@@ -152,9 +161,9 @@ static al_word nothing(const al_cube_measure *m)
     return (al_word){ .i = least ? INT64_MAX : AL_WORD_NULL };
 }
 
+/* Groups without rows, of zeros. */
 static void clear(const al_cube *c, al_word *groups, size_t n)
 {
-    memset(groups, 0, n * c->words * sizeof *groups);
     for (unsigned k = 0; k < c->nmeasures; k++) {
         const al_word none = nothing(&c->measures[k]);
 
@@ -165,24 +174,23 @@ static void clear(const al_cube *c, al_word *groups, size_t n)
 
 /* ---- adding ---- */
 
-static void add_rows(al_word *g, size_t turn, const uint32_t *at, uint32_t n)
+static void add_rows(al_word *g, const uint32_t *at, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        g[(i & (TURNS - 1)) * turn + at[i]].i++;
+        g[at[i]].i++;
 }
 
-static void add_counts(al_word *g, size_t turn, const uint32_t *at, uint32_t n, const al_word *w,
-                       bool real)
+static void add_counts(al_word *g, const uint32_t *at, uint32_t n, const al_word *w, bool real)
 {
     if (real)
         for (uint32_t i = 0; i < n; i++)
-            g[(i & (TURNS - 1)) * turn + at[i]].i += w[i].d == w[i].d;
+            g[at[i]].i += w[i].d == w[i].d;
     else
         for (uint32_t i = 0; i < n; i++)
-            g[(i & (TURNS - 1)) * turn + at[i]].i += w[i].i != AL_WORD_NULL;
+            g[at[i]].i += w[i].i != AL_WORD_NULL;
 }
 
-static void add_sums(al_word *g, size_t turn, const uint32_t *at, uint32_t n, const al_word *w,
+static void add_sums(al_word *g, const uint32_t *at, uint32_t n, const al_word *w,
                      const al_measure *m)
 {
     if (m->real) {
@@ -197,7 +205,7 @@ static void add_sums(al_word *g, size_t turn, const uint32_t *at, uint32_t n, co
         }
     } else if (m->wide) {
         for (uint32_t i = 0; i < n; i++) {
-            al_word *to = &g[(i & (TURNS - 1)) * turn + at[i]];
+            al_word *to = &g[at[i]];
 
             if (w[i].i == AL_WORD_NULL)
                 continue;
@@ -206,64 +214,62 @@ static void add_sums(al_word *g, size_t turn, const uint32_t *at, uint32_t n, co
         }
     } else if (m->nulls) {
         for (uint32_t i = 0; i < n; i++)
-            g[(i & (TURNS - 1)) * turn + at[i]].i += w[i].i == AL_WORD_NULL ? 0 : w[i].i;
+            g[at[i]].i += w[i].i == AL_WORD_NULL ? 0 : w[i].i;
     } else {
         for (uint32_t i = 0; i < n; i++)
-            g[(i & (TURNS - 1)) * turn + at[i]].i += w[i].i;
+            g[at[i]].i += w[i].i;
     }
 }
 
-static void add_least(al_word *g, size_t turn, const uint32_t *at, uint32_t n, const al_word *w,
-                      bool real)
+static void add_least(al_word *g, const uint32_t *at, uint32_t n, const al_word *w, bool real)
 {
     if (real)
         for (uint32_t i = 0; i < n; i++) {
-            double *to = &g[(i & (TURNS - 1)) * turn + at[i]].d;
+            double *to = &g[at[i]].d;
 
             *to = w[i].d < *to ? w[i].d : *to;
         }
     else
         for (uint32_t i = 0; i < n; i++) {
-            int64_t *to = &g[(i & (TURNS - 1)) * turn + at[i]].i;
+            int64_t *to = &g[at[i]].i;
 
             *to = w[i].i < *to && w[i].i != AL_WORD_NULL ? w[i].i : *to;
         }
 }
 
-static void add_most(al_word *g, size_t turn, const uint32_t *at, uint32_t n, const al_word *w,
-                     bool real)
+static void add_most(al_word *g, const uint32_t *at, uint32_t n, const al_word *w, bool real)
 {
     if (real)
         for (uint32_t i = 0; i < n; i++) {
-            double *to = &g[(i & (TURNS - 1)) * turn + at[i]].d;
+            double *to = &g[at[i]].d;
 
             *to = w[i].d > *to ? w[i].d : *to;
         }
     else
         for (uint32_t i = 0; i < n; i++) {
-            int64_t *to = &g[(i & (TURNS - 1)) * turn + at[i]].i;
+            int64_t *to = &g[at[i]].i;
 
             *to = w[i].i > *to ? w[i].i : *to; /* NULL is the least */
         }
 }
 
-static void add_measure(const al_cube_measure *m, al_word *g, size_t turn, const uint32_t *at,
-                        uint32_t n, const al_word *w)
+static void add_measure(const al_cube_measure *m, al_word *g, const uint32_t *at, uint32_t n,
+                        const al_word *w)
 {
     g += m->word;
     switch (m->fn) {
     case AL_CUBE_COUNT:
         if (m->of && m->of->nulls)
-            add_counts(g, turn, at, n, w, m->of->real);
+            add_counts(g, at, n, w, m->of->real);
         break;
     case AL_CUBE_SUM:
     case AL_CUBE_AVG:
-        add_sums(g, turn, at, n, w, m->of);
+        add_sums(g, at, n, w, m->of);
         if (m->of->nulls)
-            add_counts(g + words_of(m) - 1, turn, at, n, w, m->of->real);
+            add_counts(g + words_of(m) - 1, at, n, w, m->of->real);
         break;
-    case AL_CUBE_MIN: add_least(g, turn, at, n, w, m->of->real); break;
-    case AL_CUBE_MAX: add_most(g, turn, at, n, w, m->of->real); break;
+    case AL_CUBE_MIN: add_least(g, at, n, w, m->of->real); break;
+    case AL_CUBE_MAX: add_most(g, at, n, w, m->of->real); break;
     default: break;
     }
 }
@@ -286,28 +292,45 @@ static bool needs_words(const al_cube_measure *m)
     return m->fn != AL_CUBE_DISTINCT && m->of && (m->fn != AL_CUBE_COUNT || m->of->nulls);
 }
 
-/* turn: words between two copies of the groups, or 0. */
-static void add_block(const struct running *r, struct space *s, const al_cube *c, al_word *groups,
-                      size_t turn, uint32_t first, uint32_t n)
+/* Most measures are a sum of exact numbers, and their rows are counted beside them. */
+static bool is_plain_sum(const al_cube_measure *m)
 {
-    block_groups(c, first, n, s->at);
-    for (uint32_t i = 0; i < n && c->words > 1; i++)
-        s->at[i] *= c->words;
-    add_rows(groups, turn, s->at, n);
+    return (m->fn == AL_CUBE_SUM || m->fn == AL_CUBE_AVG) && words_of(m) == 1;
+}
+
+static void add_rows_and_sums(al_word *g, unsigned word, const uint32_t *at, uint32_t n,
+                              const al_word *w)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        al_word *to = &g[at[i]];
+
+        to[0].i++;
+        to[word].i += w[i].i;
+    }
+}
+
+static void add_block(const struct running *r, struct space *s, const al_cube *c, al_word *groups,
+                      uint32_t first, uint32_t n)
+{
+    unsigned done = 0;
+
+    block_groups(c, c->words, first, n, s->at);
+    while (done < c->nmeasures && !is_plain_sum(&c->measures[done]))
+        done++;
+    if (done < c->nmeasures)
+        add_rows_and_sums(groups, c->measures[done].word, s->at, n,
+                          block_words(r, s, c->measures[done].of, first, n));
+    else
+        add_rows(groups, s->at, n);
     for (unsigned k = 0; k < c->nmeasures; k++) {
         const al_cube_measure *m = &c->measures[k];
 
-        if (needs_words(m))
-            add_measure(m, groups, turn, s->at, n, block_words(r, s, m->of, first, n));
+        if (k != done && needs_words(m))
+            add_measure(m, groups, s->at, n, block_words(r, s, m->of, first, n));
     }
 }
 
 static void merge_groups(const al_cube *c, al_word *into, const al_word *from);
-
-static size_t turns_of(const al_cube *c)
-{
-    return (c->n + (size_t)1) * c->words <= TURN_WORDS ? TURNS : 1;
-}
 
 static int add_stripe(const struct running *r, const al_work_part *part, size_t stripe)
 {
@@ -320,12 +343,8 @@ static int add_stripe(const struct running *r, const al_work_part *part, size_t 
         uint32_t n = end - first < BLOCK ? (uint32_t)(end - first) : BLOCK;
 
         memset(s->made, 0, r->nmeasures * sizeof *s->made);
-        for (size_t k = 0; k < r->nshared; k++) {
-            const al_cube *c = r->cubes[r->shared[k]];
-            size_t turn = turns_of(c) > 1 ? (c->n + (size_t)1) * c->words : 0;
-
-            add_block(r, s, c, s->copies[k], turn, (uint32_t)first, n);
-        }
+        for (size_t k = 0; k < r->nshared; k++)
+            add_block(r, s, r->cubes[r->shared[k]], s->copies[k], (uint32_t)first, n);
     }
     return AL_OK;
 }
@@ -339,7 +358,7 @@ static int add_alone(const struct running *r, const al_work_part *part, al_cube 
         uint32_t n = r->rows - first < BLOCK ? (uint32_t)(r->rows - first) : BLOCK;
 
         memset(s->made, 0, r->nmeasures * sizeof *s->made);
-        add_block(r, s, c, c->groups, 0, (uint32_t)first, n);
+        add_block(r, s, c, c->groups, (uint32_t)first, n);
         if (first % STRIPE == 0)
             rc = al_work_tick(part, err);
     }
@@ -386,7 +405,7 @@ static int distinct_bits(const struct distinct *d, int64_t low, int64_t high, ui
     for (uint64_t first = 0; first < rows && rc == AL_OK; first += BLOCK) {
         uint32_t n = rows - first < BLOCK ? (uint32_t)(rows - first) : BLOCK;
 
-        block_groups(d->c, (uint32_t)first, n, s->at);
+        block_groups(d->c, 1, (uint32_t)first, n, s->at);
         al_measure_words(d->m->of, (uint32_t)first, n, s->words);
         for (uint32_t i = 0; i < n; i++) {
             uint64_t bit = (uint64_t)s->at[i] * span + (uint64_t)(s->words[i].i - low);
@@ -421,7 +440,7 @@ static int distinct_sorted(const struct distinct *d, al_err *err)
     for (uint64_t first = 0; first < rows; first += BLOCK) {
         uint32_t part = rows - first < BLOCK ? (uint32_t)(rows - first) : BLOCK;
 
-        block_groups(d->c, (uint32_t)first, part, s->at);
+        block_groups(d->c, 1, (uint32_t)first, part, s->at);
         al_measure_words(d->m->of, (uint32_t)first, part, s->words);
         for (uint32_t i = 0; i < part; i++)
             if (s->words[i].i != AL_WORD_NULL && s->at[i] != d->c->n)
@@ -513,7 +532,7 @@ static int find_combos(al_cube *c, uint32_t rows, al_work *w, al_err *err)
         memset(combos, 0, sizeof combos);
         for (unsigned k = 0; k < c->nkeys; k++) {
             memset(at, 0, sizeof at);
-            add_parts(&c->keys[k], (uint32_t)first, n, at);
+            add_parts(&c->keys[k], 1, (uint32_t)first, n, at);
             for (uint32_t i = 0; i < n; i++)
                 combos[i] = combos[i] * c->keys[k].parts + at[i];
         }
@@ -569,7 +588,7 @@ static int lay_out(al_cube *c, uint32_t rows, al_work *w, al_err *err)
         return rc;
     if (((uint64_t)c->n + 1) * c->words > MAX_WORDS || (uint64_t)c->n * c->words > UINT32_MAX)
         return al_err_set(err, AL_EINVAL, "query_rejected", "", "too many groups");
-    c->groups = malloc(((size_t)c->n + 2) * c->words * sizeof *c->groups);
+    c->groups = al_large_alloc(((size_t)c->n + 2) * c->words * sizeof *c->groups);
     if (!c->groups)
         return no_memory(err);
     clear(c, c->groups, (size_t)c->n + 2);
@@ -623,9 +642,9 @@ static int open_spaces(struct running *r, unsigned threads, al_err *err)
             return no_memory(err);
         for (size_t k = 0; k < r->nshared; k++) {
             const al_cube *c = r->cubes[r->shared[k]];
-            size_t n = ((size_t)c->n + 1) * turns_of(c);
+            size_t n = (size_t)c->n + 1;
 
-            s->copies[k] = malloc(n * c->words * sizeof *s->copies[k]);
+            s->copies[k] = calloc(n * c->words, sizeof *s->copies[k]);
             if (!s->copies[k])
                 return no_memory(err);
             clear(c, s->copies[k], n);
@@ -650,48 +669,199 @@ static void merge_copies(struct running *r, unsigned threads)
 {
     for (size_t k = 0; k < r->nshared; k++) {
         al_cube *c = r->cubes[r->shared[k]];
-        size_t n = (size_t)c->n + 1, copies = turns_of(c);
 
         for (unsigned t = 0; t < threads; t++)
-            for (size_t i = 0; i < n * copies; i++)
-                merge_groups(c, c->groups + i % n * c->words,
-                             r->spaces[t].copies[k] + i * c->words);
+            for (size_t i = 0; i <= c->n; i++)
+                merge_groups(c, c->groups + i * c->words, r->spaces[t].copies[k] + i * c->words);
     }
+}
+
+/* ---- cubes of cubes ---- */
+
+struct pack {
+    al_cube cube;
+    al_cube *members[64];
+    size_t n;
+};
+
+static bool same_key(const al_cube_key *a, const al_cube_key *b)
+{
+    if (a->v != b->v || a->parts != b->parts)
+        return false;
+    if (a->v->form != AL_VECTOR_CODES)
+        return a->start == b->start && a->width == b->width && a->first == b->first;
+    if (a->map == b->map)
+        return true;
+    return a->map && b->map && memcmp(a->map, b->map, a->v->codes * sizeof *a->map) == 0;
+}
+
+static unsigned key_in(const al_cube *c, const al_cube_key *key)
+{
+    unsigned k = 0;
+
+    while (k < c->nkeys && !same_key(&c->keys[k], key))
+        k++;
+    return k;
+}
+
+/* A mean is made of the same words as a sum. */
+static al_cube_fn words_as(al_cube_fn fn)
+{
+    return fn == AL_CUBE_AVG ? AL_CUBE_SUM : fn;
+}
+
+static unsigned measure_in(const al_cube *c, const al_cube_measure *m)
+{
+    unsigned k = 0;
+
+    while (k < c->nmeasures &&
+           (words_as(c->measures[k].fn) != words_as(m->fn) || c->measures[k].of != m->of))
+        k++;
+    return k;
+}
+
+/* What the cube would be that has the keys and measures of both; false when it is too large. */
+static bool unite(const al_cube *a, const al_cube *b, uint32_t rows, al_cube *out)
+{
+    uint64_t n = 1, words = 1;
+
+    *out = *a;
+    if (a->bits != b->bits)
+        return false;
+    for (unsigned k = 0; k < b->nkeys; k++)
+        if (key_in(out, &b->keys[k]) == out->nkeys) {
+            if (out->nkeys == AL_CUBE_MAX_KEYS)
+                return false;
+            out->keys[out->nkeys++] = b->keys[k];
+        }
+    for (unsigned k = 0; k < b->nmeasures; k++)
+        if (measure_in(out, &b->measures[k]) == out->nmeasures) {
+            if (out->nmeasures == AL_CUBE_MEASURES)
+                return false;
+            out->measures[out->nmeasures++] = b->measures[k];
+        }
+    for (unsigned k = 0; k < out->nmeasures; k++)
+        words += words_of(&out->measures[k]);
+    for (unsigned k = 0; k < out->nkeys; k++)
+        n = n > PACK_WORDS ? n : n * out->keys[k].parts;
+    return n * words <= PACK_WORDS && n * PACK_SHARE <= rows;
+}
+
+static bool packs(const al_cube *c)
+{
+    for (unsigned k = 0; k < c->nmeasures; k++)
+        if (c->measures[k].fn == AL_CUBE_DISTINCT)
+            return false;
+    return !c->ids && !in_order(c);
+}
+
+static void put_in_pack(struct pack *all, size_t *n, al_cube *c, uint32_t rows)
+{
+    al_cube united;
+    size_t i = 0;
+
+    while (i < *n && !unite(&all[i].cube, c, rows, &united))
+        i++;
+    if (i == *n) {
+        all[i] = (struct pack){ .cube = *c };
+        all[i].cube.groups = NULL;
+        ++*n;
+    } else {
+        all[i].cube = united;
+    }
+    all[i].members[all[i].n++] = c;
+}
+
+static void merge_measure(const al_cube_measure *m, al_word *into, const al_word *from);
+
+/* A member's groups are sums over those of its pack. */
+static void unpack(const al_cube *p, al_cube *c)
+{
+    unsigned key[AL_CUBE_MAX_KEYS], measure[AL_CUBE_MEASURES];
+
+    for (unsigned k = 0; k < c->nkeys; k++)
+        key[k] = key_in(p, &c->keys[k]);
+    for (unsigned k = 0; k < c->nmeasures; k++)
+        measure[k] = measure_in(p, &c->measures[k]);
+    for (uint32_t g = 0; g < p->n; g++) {
+        const al_word *from = p->groups + (size_t)g * p->words;
+        al_word *into;
+        size_t at = 0;
+
+        if (from[0].i == 0)
+            continue;
+        for (unsigned k = 0; k < c->nkeys; k++)
+            at = at * c->keys[k].parts + al_cube_part(p, g, key[k]);
+        into = c->groups + at * c->words;
+        into[0].i += from[0].i;
+        for (unsigned k = 0; k < c->nmeasures; k++)
+            merge_measure(&c->measures[k], into + c->measures[k].word,
+                          from + p->measures[measure[k]].word);
+    }
+}
+
+static int run_cubes(struct running *r, al_work *w, al_err *err)
+{
+    size_t stripes = ((size_t)r->rows + STRIPE - 1) / STRIPE;
+    int rc = add_measures(r, err);
+
+    if (rc == AL_OK)
+        rc = open_spaces(r, w->threads, err);
+    if (rc == AL_OK)
+        rc = al_work_each(w, r->ntasks + (r->nshared ? stripes : 0), run_piece, r, err);
+    if (rc == AL_OK)
+        merge_copies(r, w->threads);
+    for (unsigned t = 0; r->spaces && t < w->threads; t++) {
+        for (size_t k = 0; r->spaces[t].copies && k < r->nshared; k++)
+            free(r->spaces[t].copies[k]);
+        free(r->spaces[t].copies);
+        free(r->spaces[t].words);
+        free(r->spaces[t].made);
+    }
+    free(r->spaces);
+    free(r->measures);
+    free(r->shared);
+    free(r->tasks);
+    return rc;
 }
 
 int al_cube_run(al_cube **cubes, size_t n, uint32_t rows, al_work *w, al_err *err)
 {
-    struct running r = { .cubes = cubes, .n = n, .rows = rows };
-    size_t stripes = ((size_t)rows + STRIPE - 1) / STRIPE;
-    int rc = AL_OK;
+    struct running r = { .rows = rows };
+    struct pack *p = calloc(n + 1, sizeof *p);
+    al_cube **all = calloc(n + 1, sizeof *all);
+    size_t npacks = 0;
+    int rc = p && all ? AL_OK : no_memory(err);
 
     for (size_t i = 0; i < n && rc == AL_OK; i++)
         rc = lay_out(cubes[i], rows, w, err);
-    if (rc == AL_OK)
-        rc = add_measures(&r, err);
-    if (rc == AL_OK)
-        rc = open_spaces(&r, w->threads, err);
-    if (rc == AL_OK)
-        rc = al_work_each(w, r.ntasks + (r.nshared ? stripes : 0), run_piece, &r, err);
-    if (rc == AL_OK)
-        merge_copies(&r, w->threads);
-    for (unsigned t = 0; r.spaces && t < w->threads; t++) {
-        for (size_t k = 0; r.spaces[t].copies && k < r.nshared; k++)
-            free(r.spaces[t].copies[k]);
-        free(r.spaces[t].copies);
-        free(r.spaces[t].words);
-        free(r.spaces[t].made);
+    for (size_t i = 0; i < n && rc == AL_OK; i++)
+        if (packs(cubes[i]))
+            put_in_pack(p, &npacks, cubes[i], rows);
+        else
+            all[r.n++] = cubes[i];
+    for (size_t i = 0; i < npacks && rc == AL_OK; i++) {
+        all[r.n++] = p[i].n == 1 ? p[i].members[0] : &p[i].cube;
+        if (p[i].n > 1)
+            rc = lay_out(&p[i].cube, rows, w, err);
     }
-    free(r.spaces);
-    free(r.measures);
-    free(r.shared);
-    free(r.tasks);
+    r.cubes = all;
+    if (rc == AL_OK)
+        rc = run_cubes(&r, w, err);
+    for (size_t i = 0; i < npacks; i++) {
+        for (size_t k = 0; k < p[i].n && p[i].n > 1 && rc == AL_OK; k++)
+            unpack(&p[i].cube, p[i].members[k]);
+        if (p[i].n > 1)
+            al_cube_free(&p[i].cube);
+    }
+    free(p);
+    free(all);
     return rc;
 }
 
 void al_cube_free(al_cube *c)
 {
-    free(c->groups);
+    al_large_free(c->groups, ((size_t)c->n + 2) * c->words * sizeof *c->groups);
     free(c->ids);
     free(c->combos);
     c->groups = NULL;
@@ -728,80 +898,110 @@ static void add_real(al_word *to, double v)
     to[0].d = t;
 }
 
+static void merge_measure(const al_cube_measure *m, al_word *into, const al_word *from)
+{
+    unsigned at = 0, end = words_of(m);
+
+    switch (m->fn) {
+    case AL_CUBE_MIN:
+        if (m->of->real)
+            into->d = fmin(into->d, from->d);
+        else
+            into->i = into->i < from->i ? into->i : from->i;
+        break;
+    case AL_CUBE_MAX:
+        if (m->of->real)
+            into->d = fmax(into->d, from->d);
+        else
+            into->i = into->i > from->i ? into->i : from->i;
+        break;
+    case AL_CUBE_DISTINCT: break; /* counted apart */
+    default:
+        if (m->fn != AL_CUBE_COUNT && m->of->real) {
+            add_real(into, from->d);
+            into[1].d += from[1].d;
+            at = 2;
+        }
+        for (; at < end; at++)
+            into[at].i += from[at].i;
+    }
+}
+
 static void merge_groups(const al_cube *c, al_word *into, const al_word *from)
 {
     into[0].i += from[0].i;
+    for (unsigned k = 0; k < c->nmeasures; k++)
+        merge_measure(&c->measures[k], into + c->measures[k].word, from + c->measures[k].word);
+}
+
+bool al_cube_adds_up(const al_cube *c)
+{
     for (unsigned k = 0; k < c->nmeasures; k++) {
         const al_cube_measure *m = &c->measures[k];
-        unsigned at = m->word, end = at + words_of(m);
 
-        switch (m->fn) {
-        case AL_CUBE_MIN:
-            if (m->of->real)
-                into[at].d = fmin(into[at].d, from[at].d);
-            else
-                into[at].i = into[at].i < from[at].i ? into[at].i : from[at].i;
-            break;
-        case AL_CUBE_MAX:
-            if (m->of->real)
-                into[at].d = fmax(into[at].d, from[at].d);
-            else
-                into[at].i = into[at].i > from[at].i ? into[at].i : from[at].i;
-            break;
-        case AL_CUBE_DISTINCT: break; /* counted apart */
-        default:
-            if (m->fn != AL_CUBE_COUNT && m->of->real) {
-                add_real(&into[at], from[at].d);
-                into[at + 1].d += from[at + 1].d;
-                at += 2;
-            }
-            for (; at < end; at++)
-                into[at].i += from[at].i;
-        }
+        if (m->fn != AL_CUBE_COUNT &&
+            ((m->fn != AL_CUBE_SUM && m->fn != AL_CUBE_AVG) || m->of->real))
+            return false;
     }
+    return true;
 }
 
-/* Adds the words of all groups, one measure after the other. */
-static void fold_all(const al_cube *c, al_word *into)
+void al_cube_add_up(const al_cube *c, uint32_t from, uint32_t n, al_word *into)
 {
-    bool simple = true;
+    const al_word *groups = c->groups + (size_t)from * c->words;
 
-    for (unsigned k = 0; k < c->nmeasures; k++)
-        simple &= c->measures[k].fn == AL_CUBE_COUNT ||
-                  ((c->measures[k].fn == AL_CUBE_SUM || c->measures[k].fn == AL_CUBE_AVG) &&
-                   !c->measures[k].of->real);
-    if (!simple) {
-        for (uint32_t g = 0; g < c->n; g++)
-            merge_groups(c, into, c->groups + (size_t)g * c->words);
-        return;
-    }
     for (unsigned at = 0; at < c->words; at++) {
-        const al_word *from = c->groups + at;
         int64_t sum = 0;
 
-        for (size_t g = 0; g < c->n; g++)
-            sum += from[g * c->words].i;
-        into[at].i = sum;
+        for (size_t g = 0; g < n; g++)
+            sum += groups[g * c->words + at].i;
+        into[at].i += sum;
     }
 }
 
-int al_cube_fold(al_cube *c, const uint32_t *kept, size_t n, al_err *err)
+int al_cube_fold(al_cube *c, const uint32_t *kept, size_t n, const al_word *all, al_err *err)
 {
     size_t size = c->words * sizeof *c->groups;
-    al_word *saved = malloc((n + 1) * size), *into = c->groups + ((size_t)c->n + 1) * c->words;
+    al_word *into = c->groups + ((size_t)c->n + 1) * c->words;
+    uint64_t *is_kept;
 
-    if (!saved)
-        return no_memory(err);
-    for (size_t i = 0; i < n; i++) {
-        memcpy(saved + i * c->words, c->groups + (size_t)kept[i] * c->words, size);
-        clear(c, c->groups + (size_t)kept[i] * c->words, 1);
-    }
+    memset(into, 0, size);
     clear(c, into, 1);
-    fold_all(c, into);
+    if (all) {
+        memcpy(into, all, size);
+        for (size_t i = 0; i < n; i++)
+            for (unsigned at = 0; at < c->words; at++)
+                into[at].i -= c->groups[(size_t)kept[i] * c->words + at].i;
+        return AL_OK;
+    }
+    is_kept = calloc(c->n / 64 + (size_t)1, sizeof *is_kept);
+    if (!is_kept)
+        return no_memory(err);
     for (size_t i = 0; i < n; i++)
-        memcpy(c->groups + (size_t)kept[i] * c->words, saved + i * c->words, size);
-    free(saved);
+        is_kept[kept[i] / 64] |= UINT64_C(1) << kept[i] % 64;
+    for (uint32_t g = 0; g < c->n; g++)
+        if (!(is_kept[g / 64] >> g % 64 & 1))
+            merge_groups(c, into, c->groups + (size_t)g * c->words);
+    free(is_kept);
     return AL_OK;
+}
+
+void al_cube_roughs(const al_cube *c, unsigned measure, uint32_t from, uint32_t n, double *rough)
+{
+    const al_cube_measure *m = &c->measures[measure];
+    const al_word *g = c->groups + (size_t)from * c->words;
+    unsigned at = m->word;
+
+    if (m->fn == AL_CUBE_COUNT && words_of(m) == 0)
+        at = 0;
+    else if (m->fn != AL_CUBE_COUNT && m->fn != AL_CUBE_DISTINCT &&
+             !(m->fn == AL_CUBE_SUM && is_plain_sum(m))) {
+        for (uint32_t i = 0; i < n; i++)
+            rough[i] = al_cube_rows(c, from + i) ? al_cube_rough(c, from + i, measure) : NAN;
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        rough[i] = g[i * c->words].i ? (double)g[i * c->words + at].i : NAN;
 }
 
 double al_cube_rough(const al_cube *c, uint32_t group, unsigned measure)

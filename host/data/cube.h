@@ -12,6 +12,7 @@
 #include "data/work.h"
 
 #define AL_CUBE_KEYS     4
+#define AL_CUBE_MAX_KEYS 8 /* of a cube that others are made of */
 #define AL_CUBE_MEASURES 16
 #define AL_CUBE_GROUPS   (UINT32_C(1) << 26) /* more are grouped by a table of those that occur */
 
@@ -41,7 +42,7 @@ typedef struct al_cube_measure {
 } al_cube_measure;
 
 typedef struct al_cube {
-    al_cube_key keys[AL_CUBE_KEYS];
+    al_cube_key keys[AL_CUBE_MAX_KEYS];
     unsigned nkeys;
     const uint64_t *bits; /* of a filter; NULL: all rows */
     al_cube_measure measures[AL_CUBE_MEASURES];
@@ -66,8 +67,16 @@ al_cell al_cube_result(const al_cube *c, uint32_t group, unsigned measure);
 /* A number in the order of the results of the measure; results that differ little may have the same
  * one. NULL is the least. */
 double al_cube_rough(const al_cube *c, uint32_t group, unsigned measure);
-/* All groups but those n become group AL_CUBE_REST(c). Not for cubes with DISTINCT. */
-int al_cube_fold(al_cube *c, const uint32_t *kept, size_t n, al_err *err);
+/* Of groups [from, from + n); NaN for those without rows. */
+void al_cube_roughs(const al_cube *c, unsigned measure, uint32_t from, uint32_t n, double *rough);
+
+/* Whether all measures are counts and exact sums: then the words of groups may be added, */
+bool al_cube_adds_up(const al_cube *c);
+/* which this does for groups [from, from + n). */
+void al_cube_add_up(const al_cube *c, uint32_t from, uint32_t n, al_word *into);
+/* All groups but the n kept become group AL_CUBE_REST(c). all: the words of all groups added up, or
+ * NULL. Not for cubes with DISTINCT. */
+int al_cube_fold(al_cube *c, const uint32_t *kept, size_t n, const al_word *all, al_err *err);
 #define AL_CUBE_REST(c) ((c)->n + 1)
 
 #endif
