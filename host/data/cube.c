@@ -5,7 +5,7 @@
  * one cube that has the keys of them all, as long as that is not large. Others are made by one
  * thread each, in the order of the rows. */
 #include "data/cube.h"
-#include "base/large.h"
+#include "data/large.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -591,6 +591,7 @@ static int lay_out(al_cube *c, uint32_t rows, al_work *w, al_err *err)
     c->groups = al_large_alloc(((size_t)c->n + 2) * c->words * sizeof *c->groups);
     if (!c->groups)
         return no_memory(err);
+    memset(c->groups, 0, ((size_t)c->n + 2) * c->words * sizeof *c->groups);
     clear(c, c->groups, (size_t)c->n + 2);
     return AL_OK;
 }
@@ -861,7 +862,7 @@ int al_cube_run(al_cube **cubes, size_t n, uint32_t rows, al_work *w, al_err *er
 
 void al_cube_free(al_cube *c)
 {
-    al_large_free(c->groups, ((size_t)c->n + 2) * c->words * sizeof *c->groups);
+    free(c->groups);
     free(c->ids);
     free(c->combos);
     c->groups = NULL;

@@ -16,6 +16,8 @@
 #define MAX_ROWS  252         /* of a batch */
 #define MAX_CELLS 8192        /* of a batch, about */
 
+#define READABLE 8 /* bytes behind what was read that may be looked at */
+
 enum { NODE = 0x05, LEAF = 0x0d };
 
 struct al_scan {
@@ -310,7 +312,7 @@ int al_cursor_open(al_cursor **out, const al_scan *s, size_t from, size_t to,
     /* Few enough to stay in the nearest cache; four more, lest the columns meet in its sets. */
     c->stride = n * MAX_ROWS <= MAX_CELLS ? MAX_ROWS : MAX_CELLS / n;
     c->stride = (c->stride < 8 ? 8 : c->stride) + 4;
-    c->window = malloc((size_t)WINDOW * s->size);
+    c->window = malloc((size_t)WINDOW * s->size + READABLE);
     c->batch = malloc((n ? n : 1) * c->stride * sizeof *c->batch);
     if (!c->window || !c->batch) {
         al_cursor_close(c);
@@ -403,7 +405,7 @@ static int gather(al_cursor *c, struct record *r, al_err *err)
         c->kept = more;
         c->kept_room = room;
     }
-    all = malloc(r->size);
+    all = malloc(r->size + READABLE);
     buffer = malloc(s->size);
     if (!all || !buffer) {
         free(all);
@@ -479,13 +481,16 @@ static int find_record(al_cursor *c, struct record *r, al_err *err)
     return AL_OK;
 }
 
+/* 1 to 8 bytes, big-endian; more are there to be read. */
 static inline int64_t get_integer(const unsigned char *p, unsigned bytes)
 {
-    uint64_t v = (uint64_t)(int64_t)(signed char)p[0];
+    uint64_t v;
 
-    for (unsigned i = 1; i < bytes; i++)
-        v = v << 8 | p[i];
-    return (int64_t)v;
+    memcpy(&v, p, sizeof v);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    v = __builtin_bswap64(v);
+#endif
+    return (int64_t)v >> (64 - 8 * bytes);
 }
 
 /* By serial types; blobs and what is reserved are not for datasets. */

@@ -46,7 +46,8 @@ typedef struct al_scan_batch {
     uint32_t first; /* row */
     uint32_t rows;
     size_t stride;
-    const al_cell *cells; /* texts included they live until the next call */
+    const al_cell *cells; /* texts included they live until the next call; 8 bytes behind the
+                           * beginning of a text may always be read */
 } al_scan_batch;
 
 typedef struct al_cursor al_cursor; /* one thread's way through some leaves */

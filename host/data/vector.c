@@ -104,45 +104,63 @@ static inline bool same(const al_cell *x, const al_cell *y)
     return a.kind == b.kind && a.integer == b.integer;
 }
 
-static inline uint64_t mix(uint64_t a, uint64_t b)
+/* What tells values apart: all of a number or a short text, and of a long one so much that few are
+ * left to compare. */
+struct mark {
+    uint64_t a, b;
+    uint32_t len; /* of a text; more than texts have for numbers */
+};
+
+enum { SHORT = 16, MARK_INTEGER = UINT32_MAX - 1, MARK_REAL };
+
+static inline uint64_t load8(const char *p)
 {
-    a ^= b * UINT64_C(0x9E3779B97F4A7C15);
-    a ^= a >> 32;
-    a *= UINT64_C(0xD6E8FEB86659FD93);
-    a ^= a >> 32;
-    a *= UINT64_C(0xD6E8FEB86659FD93);
-    return a ^ a >> 32;
+    uint64_t v;
+
+    memcpy(&v, p, sizeof v);
+    return v;
 }
 
-static inline uint64_t hash_of(const al_cell *cell)
+/* The first len bytes, at most 8; more are there to be read. */
+static inline uint64_t load_first(const char *p, uint32_t len)
 {
-    uint64_t a = 0, b = 0;
-    al_cell v;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return len == 0 ? 0 : load8(p) << (64 - 8 * len);
+#else
+    return len == 0 ? 0 : load8(p) >> (64 - 8 * len);
+#endif
+}
 
-    if (cell->kind != AL_CELL_TEXT) {
-        v = plain(cell);
-        return mix((uint64_t)v.integer, v.kind);
-    }
-    if (cell->len > 16)
-        return al_hash64(cell->text, cell->len);
-    if (cell->len >= 8) {
-        memcpy(&a, cell->text, 8);
-        memcpy(&b, cell->text + cell->len - 8, 8);
-    } else if (cell->len >= 4) {
-        memcpy(&a, cell->text, 4);
-        memcpy(&b, cell->text + cell->len - 4, 4);
+static inline struct mark mark_of(const al_cell *cell)
+{
+    if (cell->kind == AL_CELL_TEXT) {
+        const char *p = cell->text;
+        uint32_t len = cell->len;
+
+        if (len <= 8)
+            return (struct mark){ load_first(p, len), 0, len };
+        return (struct mark){ len <= SHORT ? load8(p) : al_hash64(p, len), load8(p + len - 8),
+                              len };
     } else {
-        for (uint32_t i = 0; i < cell->len; i++)
-            a = a << 8 | (unsigned char)cell->text[i];
+        const al_cell v = plain(cell);
+
+        return (struct mark){ (uint64_t)v.integer, 0,
+                              v.kind == AL_CELL_INTEGER ? MARK_INTEGER : (uint32_t)MARK_REAL };
     }
-    return mix(a ^ (uint64_t)cell->len << 56, b);
+}
+
+static inline uint64_t hash_of(const struct mark *m)
+{
+    uint64_t h = (m->a ^ (uint64_t)m->len << 32) * UINT64_C(0x9E3779B97F4A7C15);
+
+    h ^= h >> 32;
+    h = (h ^ m->b) * UINT64_C(0xD6E8FEB86659FD93);
+    h ^= h >> 32;
+    h *= UINT64_C(0xD6E8FEB86659FD93);
+    return h ^ h >> 29;
 }
 
 /* ---- chunks ---- */
-
-struct slot {
-    uint32_t hash, code; /* code 0: free */
-};
 
 struct chunk {
     bool numbers; /* data are doubles, NaN for NULL; else codes, 0 for NULL */
@@ -159,21 +177,30 @@ struct chunk {
     uint64_t *hash;
     unsigned char *bytes;
     size_t used, bytes_room;
-    struct slot *slots;
-    uint32_t nslots;
+    /* Small, for all that is looked up shall stay in the cache: codes by hash, marks by code. */
+    uint32_t *slots, nslots; /* 0: free */
+    struct mark *marks;
 };
+
+static void forget_marks(struct chunk *c)
+{
+    free(c->slots);
+    free(c->marks);
+    c->slots = NULL;
+    c->marks = NULL;
+    c->nslots = 0;
+}
 
 static void free_values(struct chunk *c)
 {
     free(c->at);
     free(c->hash);
     free(c->bytes);
-    free(c->slots);
+    forget_marks(c);
     c->at = NULL;
     c->hash = NULL;
     c->bytes = NULL;
-    c->slots = NULL;
-    c->n = c->value_room = c->nslots = 0;
+    c->n = c->value_room = 0;
     c->used = c->bytes_room = 0;
 }
 
@@ -239,17 +266,17 @@ static inline void put_code(struct chunk *c, uint32_t code)
 
 static int grow_slots(struct chunk *c)
 {
-    uint32_t n = c->nslots ? c->nslots * 4 : FIRST_SLOTS;
-    struct slot *slots = calloc(n, sizeof *slots);
+    uint32_t n = c->nslots ? c->nslots * 2 : FIRST_SLOTS;
+    uint32_t *slots = calloc(n, sizeof *slots);
 
     if (!slots)
         return AL_ENOMEM;
     for (uint32_t code = 1; code <= c->n; code++) {
-        uint32_t h = (uint32_t)c->hash[code - 1], i = h & (n - 1);
+        uint32_t i = (uint32_t)c->hash[code - 1] & (n - 1);
 
-        while (slots[i].code)
+        while (slots[i])
             i = (i + 1) & (n - 1);
-        slots[i] = (struct slot){ h, code };
+        slots[i] = code;
     }
     free(c->slots);
     c->slots = slots;
@@ -271,6 +298,13 @@ static int grow_values(struct chunk *c, size_t bytes)
         if (!hash)
             return AL_ENOMEM;
         c->hash = hash;
+        if (!c->append) {
+            struct mark *marks = realloc(c->marks, room * sizeof *marks);
+
+            if (!marks)
+                return AL_ENOMEM;
+            c->marks = marks;
+        }
         c->value_room = room;
     }
     if (c->used + bytes > c->bytes_room) {
@@ -299,25 +333,35 @@ static uint32_t add_value(struct chunk *c, const al_cell *cell, uint64_t hash)
     return ++c->n;
 }
 
+static bool is_value(const struct chunk *c, uint32_t code, const al_cell *cell)
+{
+    const al_cell value = get_value(c->bytes + c->at[code - 1]);
+
+    return same(&value, cell);
+}
+
 /* The code of a value that is not NULL; 0: no memory. */
 static inline uint32_t find_code(struct chunk *c, const al_cell *cell)
 {
-    uint64_t hash = hash_of(cell);
-    uint32_t h = (uint32_t)hash, i;
+    const struct mark m = mark_of(cell);
+    uint64_t hash = hash_of(&m);
+    uint32_t i;
 
     if (c->append)
         return add_value(c, cell, hash);
     if (2 * c->n >= c->nslots && grow_slots(c) != AL_OK)
         return 0;
-    for (i = h & (c->nslots - 1); c->slots[i].code; i = (i + 1) & (c->nslots - 1))
-        if (c->slots[i].hash == h) {
-            const al_cell value = get_value(c->bytes + c->at[c->slots[i].code - 1]);
+    for (i = (uint32_t)hash & (c->nslots - 1); c->slots[i]; i = (i + 1) & (c->nslots - 1)) {
+        const struct mark *known = &c->marks[c->slots[i] - 1];
 
-            if (same(&value, cell))
-                return c->slots[i].code;
-        }
-    c->slots[i] = (struct slot){ h, add_value(c, cell, hash) };
-    return c->slots[i].code;
+        if (known->a == m.a && known->b == m.b && known->len == m.len &&
+            (m.len <= SHORT || m.len >= MARK_INTEGER || is_value(c, c->slots[i], cell)))
+            return c->slots[i];
+    }
+    c->slots[i] = add_value(c, cell, hash);
+    if (c->slots[i])
+        c->marks[c->slots[i] - 1] = m;
+    return c->slots[i];
 }
 
 static int add_codes(struct chunk *c, const al_cell *cells, size_t n);
@@ -447,8 +491,7 @@ static int add_cells(struct chunk *c, const al_cell *cells, size_t n)
         return to_numbers(c);
     if (c->n >= FEW_REPEATS && c->n > c->rows / 2) {
         c->append = true;
-        free(c->slots);
-        c->slots = NULL;
+        forget_marks(c);
     }
     return AL_OK;
 }
@@ -482,8 +525,7 @@ static void end_chunk(struct chunk *c)
 {
     const double *v = c->data;
 
-    free(c->slots);
-    c->slots = NULL;
+    forget_marks(c);
     if (!c->numbers)
         return;
     for (uint32_t i = 0; i < c->rows; i++) {
