@@ -324,7 +324,7 @@ class Bombs(EngineCase):
     def bombs(self):
         for label, data, codes in self.contents():
             for kind, packer in PACKERS.items():
-                if kind.endswith("bzip2") and label != "zeros":
+                if kind.startswith(("bzip2", "zip of")) and label != "zeros":
                     continue  # packing these takes long
                 packed = packer(data)
                 yield f"{label} in {kind}", packed, codes
