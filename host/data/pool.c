@@ -203,17 +203,10 @@ int al_pool_submit(al_pool *p, void *job, al_err *err)
     int rc;
 
     pthread_mutex_lock(&p->mutex);
-    rc = work_off(p, p->room - 1, err);
-    if (rc != AL_OK) {
-        pthread_mutex_unlock(&p->mutex);
-        p->calls->free(job);
-        return rc;
-    }
     *at(p, p->next++) = (struct place){ .job = job, .state = QUEUED };
     start_thread(p);
     pthread_cond_broadcast(&p->changed);
-    if (p->nthreads == 1)
-        rc = work_off(p, 0, err);
+    rc = work_off(p, p->nthreads == 1 ? 0 : p->room - 1, err);
     pthread_mutex_unlock(&p->mutex);
     return rc;
 }

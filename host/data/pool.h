@@ -22,8 +22,8 @@ int al_pool_open(al_pool **out, unsigned threads, const al_pool_calls *calls, al
 void al_pool_close(al_pool *p); /* jobs that were not ended are freed */
 unsigned al_pool_threads(const al_pool *p);
 
-/* Takes the job, and works on jobs while there are too many. Once a job failed, this and wait
- * answer what the first of them in order answered, and the jobs behind it are freed. */
+/* Takes the job, and works on jobs until there is room for one more. Once a job failed, this and
+ * wait answer what the first of them in order answered, and the jobs behind it are freed. */
 int al_pool_submit(al_pool *p, void *job, al_err *err);
 /* Works until all jobs are ended. */
 int al_pool_wait(al_pool *p, al_err *err);
