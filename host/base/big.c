@@ -3,6 +3,15 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+static void want_big_pages(void *p, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    madvise(p, bytes, MADV_HUGEPAGE); /* the system may do without */
+#else
+    (void)p, (void)bytes;
+#endif
+}
+
 void *al_big_alloc(size_t bytes)
 {
     void *p;
@@ -12,9 +21,7 @@ void *al_big_alloc(size_t bytes)
     p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
-#ifdef MADV_HUGEPAGE
-    madvise(p, bytes, MADV_HUGEPAGE); /* the system may do without */
-#endif
+    want_big_pages(p, bytes);
     return p;
 }
 
@@ -24,4 +31,14 @@ void al_big_free(void *p, size_t bytes)
         free(p);
     else if (p)
         munmap(p, bytes);
+}
+
+void *al_big_malloc(size_t bytes)
+{
+    void *p;
+
+    if (bytes < 2 * AL_BIG_PAGE || posix_memalign(&p, AL_BIG_PAGE, bytes) != 0)
+        return malloc(bytes);
+    want_big_pages(p, bytes);
+    return p;
 }

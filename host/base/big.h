@@ -11,4 +11,7 @@ void *al_big_alloc(size_t bytes);
 /* p may be NULL; bytes: what it was asked for with. */
 void al_big_free(void *p, size_t bytes);
 
+/* As malloc, for what is filled anyway; to be given to free. */
+void *al_big_malloc(size_t bytes);
+
 #endif

@@ -5,7 +5,7 @@
  * one cube that has the keys of them all, as long as that is not large. Others are made by one
  * thread each, in the order of the rows. */
 #include "data/cube.h"
-#include "data/large.h"
+#include "base/big.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -588,7 +588,7 @@ static int lay_out(al_cube *c, uint32_t rows, al_work *w, al_err *err)
         return rc;
     if (((uint64_t)c->n + 1) * c->words > MAX_WORDS || (uint64_t)c->n * c->words > UINT32_MAX)
         return al_err_set(err, AL_EINVAL, "query_rejected", "", "too many groups");
-    c->groups = al_large_alloc(((size_t)c->n + 2) * c->words * sizeof *c->groups);
+    c->groups = al_big_malloc(((size_t)c->n + 2) * c->words * sizeof *c->groups);
     if (!c->groups)
         return no_memory(err);
     memset(c->groups, 0, ((size_t)c->n + 2) * c->words * sizeof *c->groups);

@@ -2,7 +2,7 @@
  * of key, row number) in one word. Every pass counts in stripes, adds the counts up, and moves the
  * stripes' elements to where their counts say, all stripes at once. */
 #include "data/order.h"
-#include "data/large.h"
+#include "base/big.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -234,7 +234,7 @@ int al_order_sort(uint32_t *rows, uint32_t n, const al_order_key *keys, size_t n
     s.stripes = s.table_rows / STRIPE_ROWS < w->threads ? s.table_rows / STRIPE_ROWS : w->threads;
     if (s.stripes == 0)
         s.stripes = 1;
-    memory = al_large_alloc(((size_t)s.table_rows + 2 * (size_t)n) * sizeof *memory);
+    memory = al_big_malloc(((size_t)s.table_rows + 2 * (size_t)n) * sizeof *memory);
     s.ranges = calloc(s.stripes, sizeof *s.ranges);
     s.counts = calloc(s.stripes, sizeof *s.counts);
     if (memory && s.ranges && s.counts) {

@@ -6,8 +6,8 @@
  * are told apart in parallel, by parts of their hashes, and numbered in the order in which they
  * came first. So neither threads nor chance have a say in the result. */
 #include "data/vector.h"
+#include "base/big.h"
 #include "base/hash.h"
-#include "data/large.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -802,9 +802,9 @@ static int lay_out(struct making *m)
     while (m->nparts < MAX_PARTS && m->nparts * (uint64_t)PARTITION < n)
         m->nparts *= 2;
     m->starts = calloc(m->nparts * m->nchunks, sizeof *m->starts);
-    m->sorted = al_large_alloc((n + 1) * sizeof *m->sorted);
-    m->first = al_large_alloc((n + 1) * sizeof *m->first);
-    m->code = al_large_alloc((n + 1) * sizeof *m->code);
+    m->sorted = al_big_malloc((n + 1) * sizeof *m->sorted);
+    m->first = al_big_malloc((n + 1) * sizeof *m->first);
+    m->code = al_big_malloc((n + 1) * sizeof *m->code);
     m->firsts = calloc(m->nchunks, sizeof *m->firsts);
     return m->starts && m->sorted && m->first && m->code && m->firsts ? AL_OK : AL_ENOMEM;
 }
@@ -859,9 +859,9 @@ static int make_codes(struct making *m, al_work *w, al_err *err)
         return rc;
     v->codes = running(m->firsts, m->nchunks, 1);
     v->width = v->codes <= UINT8_MAX + 1 ? 1 : v->codes <= UINT16_MAX + 1 ? 2 : 4;
-    v->at = al_large_alloc(v->codes * sizeof *v->at);
+    v->at = al_big_malloc(v->codes * sizeof *v->at);
     v->parts = calloc(m->nchunks, sizeof *v->parts);
-    v->data = al_large_alloc((size_t)v->rows * v->width + 1);
+    v->data = al_big_malloc((size_t)v->rows * v->width + 1);
     if (!v->at || !v->parts || !v->data)
         return no_memory(err);
     v->nparts = m->nchunks;
@@ -948,7 +948,7 @@ static int make_numbers(struct making *m, al_work *w, al_err *err)
         v->form = AL_VECTOR_INTEGERS;
         v->decimals = (uint8_t)decimals;
         v->width = large * ten[decimals] < INT32_MAX ? 4 : 8;
-        v->data = al_large_alloc((size_t)v->rows * v->width + 1);
+        v->data = al_big_malloc((size_t)v->rows * v->width + 1);
         if (!v->data)
             return no_memory(err);
         rc = al_work_each(w, m->nchunks, move_integers, m, err);
@@ -959,7 +959,7 @@ static int make_numbers(struct making *m, al_work *w, al_err *err)
     v->form = AL_VECTOR_REALS;
     v->decimals = 0;
     v->width = sizeof(double);
-    v->data = al_large_alloc((size_t)v->rows * v->width + 1);
+    v->data = al_big_malloc((size_t)v->rows * v->width + 1);
     return v->data ? al_work_each(w, m->nchunks, move_reals, m, err) : no_memory(err);
 }
 
@@ -1507,8 +1507,8 @@ int al_vector_rank(al_vector *v, al_work *w, al_err *err)
 
     if (v->form != AL_VECTOR_CODES || v->rank)
         return AL_OK;
-    s.items = al_large_alloc(v->codes * sizeof *s.items);
-    s.rank = al_large_alloc(v->codes * sizeof *s.rank);
+    s.items = al_big_malloc(v->codes * sizeof *s.items);
+    s.rank = al_big_malloc(v->codes * sizeof *s.rank);
     if (s.items && s.rank) {
         s.rank[0] = 0;
         rc = sort_values(&s, w, err);

@@ -1,8 +1,8 @@
 /* From a request to a list of row numbers, and the lists that are kept. */
 #include "data/views.h"
+#include "base/big.h"
 #include "data/fields.h"
 #include "data/filter.h"
-#include "data/large.h"
 #include "data/order.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,7 +155,7 @@ static int list_rows(struct making *m, struct view *view, al_err *err)
         rc = al_filter_run(m->filter, vector_of, m->table, rows, bits, &view->rows, &m->work, err);
     }
     if (rc == AL_OK) {
-        view->order = al_large_alloc(((size_t)view->rows + 1) * sizeof *view->order);
+        view->order = al_big_malloc(((size_t)view->rows + 1) * sizeof *view->order);
         if (!view->order)
             rc = no_memory(err);
         else if (bits)
