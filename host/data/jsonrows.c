@@ -56,6 +56,8 @@ struct al_jsonrows {
     struct block *block;
     size_t block_used, block_room;
     al_json_odd odd;
+    const char *counted; /* lines are, up to here */
+    uint64_t counted_line;
 };
 
 /* ---- errors ---- */
@@ -550,18 +552,22 @@ static int find_key(al_jsonrows *r, const char **at, uint32_t before, uint32_t *
     return TAKEN;
 }
 
+/* The number of the line that `at` is in; it does not go back. */
+static uint64_t line_of(al_jsonrows *r, const char *at)
+{
+    for (; r->counted < at; r->counted++)
+        r->counted_line += *r->counted == '\n';
+    return r->counted_line;
+}
+
 /* The value of a key is too long, or the key is there again. */
 static int unusual(al_jsonrows *r, const char *at, const struct key *k, const al_cell *cell,
                    bool *repeats, al_err *err)
 {
-    al_err where = { 0 };
-
     if (cell->kind == AL_CELL_TEXT && cell->len > r->max_cell)
         return cell_too_long(r, at, k, err);
-    if (!*repeats && r->odd.repeats++ < AL_JSON_NOTED) {
-        place(r, at, 0, &where);
-        r->odd.lines[r->odd.repeats - 1] = where.line;
-    }
+    if (!*repeats && r->odd.repeats++ < AL_JSON_NOTED)
+        r->odd.lines[r->odd.repeats - 1] = line_of(r, at);
     *repeats = true;
     return TAKEN;
 }
@@ -698,7 +704,8 @@ int al_jsonrows_open(al_jsonrows **out, al_json_shape shape, const al_json_segme
         return no_memory(err);
     r->shape = shape;
     r->segment = *segment;
-    r->at = segment->text;
+    r->at = r->counted = segment->text;
+    r->counted_line = segment->line;
     r->end = segment->text + segment->len;
     r->max_columns = max_columns;
     r->max_cell = max_cell;
