@@ -1314,23 +1314,39 @@ static uint32_t go_deeper(struct item *items, uint32_t n, uint32_t *depth)
     return n;
 }
 
-/* Moves every item to the part of its eight bits; ends[d] is where the part of d ends. */
-static void scatter(struct item *items, uint32_t n, unsigned shift, uint32_t ends[256])
-{
-    uint32_t heads[256] = { 0 }, sum = 0;
+/* The bits of keys that items are parted by. */
+struct digit {
+    unsigned shift, mask;
+};
 
+/* The first ones that differ; fewer for few items, which would be less than there are parts. */
+static struct digit choose_digit(uint64_t differ, uint32_t n)
+{
+    const unsigned bits = n > 2048 ? 8 : n > 128 ? 6 : 4;
+    const unsigned above = 64 - (unsigned)__builtin_clzll(differ);
+
+    return (struct digit){ above > bits ? above - bits : 0, (1u << bits) - 1 };
+}
+
+/* Moves every item to its part; ends[d] is where part d ends. */
+static void scatter(struct item *items, uint32_t n, struct digit digit, uint32_t ends[256])
+{
+    uint32_t heads[256], sum = 0;
+
+    memset(heads, 0, (digit.mask + 1) * sizeof *heads);
     for (uint32_t i = 0; i < n; i++)
-        heads[items[i].key >> shift & 255]++;
-    for (unsigned d = 0; d < 256; d++) {
+        heads[items[i].key >> digit.shift & digit.mask]++;
+    for (unsigned d = 0; d <= digit.mask; d++) {
         sum += heads[d];
         heads[d] = sum - heads[d];
         ends[d] = sum;
     }
-    for (unsigned d = 0; d < 256; d++)
+    for (unsigned d = 0; d <= digit.mask; d++)
         while (heads[d] < ends[d]) {
             struct item it = items[heads[d]];
+            unsigned to;
 
-            for (unsigned to = it.key >> shift & 255; to != d; to = it.key >> shift & 255)
+            while ((to = it.key >> digit.shift & digit.mask) != d)
                 swap(&it, &items[heads[to]++]);
             items[heads[d]++] = it;
         }
@@ -1343,7 +1359,8 @@ static void sort_range(struct sorting *s, struct item *items, uint32_t n, uint32
 
     while (n > FEW && n > s->small && s->rc == AL_OK) {
         uint64_t differ = 0;
-        unsigned shift, largest = 0;
+        uint32_t from = 0, largest = 0, most = 0;
+        struct digit digit;
 
         if (n > TICK_ITEMS)
             s->rc = al_work_tick(s->part, s->err);
@@ -1356,20 +1373,19 @@ static void sort_range(struct sorting *s, struct item *items, uint32_t n, uint32
             n = left;
             continue;
         }
-        shift = 63 - (unsigned)__builtin_clzll(differ);
-        shift = shift > 7 ? shift - 7 : 0;
-        scatter(items, n, shift, ends);
-        for (unsigned d = 1; d < 256; d++)
-            if (ends[d] - ends[d - 1] > ends[largest] - (largest ? ends[largest - 1] : 0))
-                largest = d;
-        for (unsigned d = 0; d < 256; d++) {
-            const uint32_t from = d ? ends[d - 1] : 0;
-
-            if (d != largest && ends[d] - from > 1)
+        digit = choose_digit(differ, n);
+        scatter(items, n, digit, ends);
+        for (unsigned d = 0; d <= digit.mask; from = ends[d++])
+            if (ends[d] - from > most) {
+                most = ends[d] - from;
+                largest = from;
+            }
+        from = 0;
+        for (unsigned d = 0; d <= digit.mask; from = ends[d++])
+            if (from != largest && ends[d] - from > 1)
                 sort_range(s, items + from, ends[d] - from, depth);
-        }
-        n = ends[largest] - (largest ? ends[largest - 1] : 0);
-        items += ends[largest] - n;
+        items += largest;
+        n = most;
     }
     if (n > FEW && s->small)
         leave(s, items, n, depth);
