@@ -11,7 +11,8 @@ local GAP = 2
 local MOST = 40       -- columns of text a cell takes
 local HEAD = 24       -- columns a heading takes at first
 local TALL = 16       -- rows of a terminal from which the distributions are shown
-local SLOW_MS = 300   -- what takes longer says what it waits for
+
+M.SLOW_MS = 300 -- work that takes longer is shown
 
 local function pad(s, width, right)
   local room = (" "):rep(width - text.width(s))
@@ -211,7 +212,7 @@ local function status(p)
       shown = shown:sub((utf8.offset(shown, 2) or 2))
     end
     return from .. shown .. p:paint(" ", "selected")
-  elseif p.busy and p.busy.since + SLOW_MS <= p.now() then
+  elseif p.busy and p.busy.since + M.SLOW_MS <= p.now() then
     return text.truncate(busy(p), p.columns)
   elseif p.message then
     return ends(" " .. p:paint(p.message.text, p.message.role), "", p.columns)

@@ -22,6 +22,36 @@ local function paint(lines, before)
   return term.write("\27[?7l" .. table.concat(out) .. "\27[?7h")
 end
 
+--- Tasks that end with the block that made them. What one of them raises is kept in `raised`, and rings.
+local function new_crew(ring)
+  local crew = {}
+  function crew.spawn(fn)
+    for i = #crew, 1, -1 do
+      if crew[i]:over() then
+        table.remove(crew, i)
+      end
+    end
+    crew[#crew + 1] = task.spawn(function()
+      local ok, why = xpcall(fn, function(err)
+        return err == "cancelled" and err or debug.traceback(err, 2)
+      end)
+      if not ok and why ~= "cancelled" then
+        crew.raised = why
+        ring()
+      end
+    end)
+    return crew[#crew]
+  end
+  return setmetatable(crew, { __close = function()
+    for _, running in ipairs(crew) do
+      running:cancel()
+    end
+    for _, running in ipairs(crew) do
+      running:wait()
+    end
+  end })
+end
+
 --- Shows a dataset on the terminal until the user leaves it.
 ---@async
 ---@param options { source: table, described: table, locale: string, sheet: integer? }  sheet: to begin with
@@ -34,28 +64,16 @@ function M.run(options)
   if not handle then
     return nil, err, id, fields
   end
-  local bell, tasks, typed, shown = task.channel(1), {}, {}, {}
+  local bell, typed, shown = task.channel(1), {}, {}
   local function ring()
     bell:try_send(true)
   end
-  local function spawn(fn)
-    local made = task.spawn(fn)
-    tasks[#tasks + 1] = made
-    return made
-  end
-  local _ <close> = setmetatable({}, { __close = function()
-    for _, running in ipairs(tasks) do
-      running:cancel()
-    end
-    for _, running in ipairs(tasks) do
-      running:wait()
-    end
-  end })
+  local crew <close> = new_crew(ring)
   local p = state.new {
     source = options.source, described = options.described, locale = options.locale, color = term.color(1), utf8 = term.utf8(),
-    spawn = spawn, ring = ring,
+    spawn = crew.spawn, ring = ring,
   }
-  spawn(function()
+  crew.spawn(function()
     while true do
       local key = term.read_key(handle)
       if not key then -- the terminal is gone
@@ -68,7 +86,7 @@ function M.run(options)
     end
   end)
   local signals <close> = process.signals { "WINCH", "CONT" }
-  spawn(function()
+  crew.spawn(function()
     while signals:wait() do
       shown = {}
       p.resized = true
@@ -93,6 +111,9 @@ function M.run(options)
     end
     shown = lines
     bell:receive()
+    if crew.raised then
+      error(crew.raised, 0)
+    end
     local pressed = typed
     typed = {}
     for _, key in ipairs(pressed) do

@@ -1,6 +1,7 @@
 --- The state of the table view and what each key does to it. Whatever waits runs in tasks beside it and
 --- rings for a new picture.
 local clock = require "std.clock"
+local task = require "std.task"
 local term = require "std.term"
 local text = require "std.text"
 local distribution = require "alisio.data.distribution"
@@ -99,6 +100,10 @@ local function work(p, about, fn)
     if p.busy == mine then
       p.busy = nil
     end
+    p.ring()
+  end)
+  p.spawn(function() -- what says nothing of its progress is seen to go on, too
+    task.sleep(frame.SLOW_MS)
     p.ring()
   end)
 end
