@@ -112,6 +112,12 @@ static bool is_hidden(const struct reader *r, const al_xml_attr *style)
     return false;
 }
 
+/* LibreOffice keeps what formulas saw of other files as tables, by this style. */
+static bool is_cache(const al_xml_attr *style)
+{
+    return style && strcmp(style->value, "ta_extref") == 0;
+}
+
 /* --- tables, rows, cells --- */
 
 static int begin_sheet(struct reader *r, const al_xml_attr *attrs, size_t n, al_err *err)
@@ -440,7 +446,7 @@ static int on_start(void *data, const al_xml_name *name, const al_xml_attr *attr
             r->place = BODY;
         return style_start(r, name, attrs, n, err);
     case BODY:
-        if (is(name, TABLE, "table"))
+        if (is(name, TABLE, "table") && !is_cache(attr(attrs, n, TABLE, "style-name")))
             return begin_sheet(r, attrs, n, err);
         r->passed = 1;
         break;

@@ -66,79 +66,92 @@ static void a_small_table(void **state)
     assert_true(says("\"notes\":[]"));
 }
 
+static void are(const struct shown *cases, size_t n)
+{
+    shows(sheet, "table:table-row", T("v"), cases, n);
+}
+
+#define ARE(cases) are(cases, sizeof(cases) / sizeof((cases)[0]))
+
 static void kinds_of_cells(void **state)
 {
+    static const struct shown cases[] = {
+        { N("1.1000000000000001"), "1.1" },
+        { N("12345678901234567890"), "'12345678901234567890'" },
+        { N("many"), "'many'" },
+        { V("percentage", "value", "0.5"), "0.5" },
+        { V("currency", "value", "12"), "12" },
+        { V("date", "date-value", "2024-01-31"), "'2024-01-31'" },
+        { V("date", "date-value", "2024-01-31T06:00:00"), "'2024-01-31T06:00:00'" },
+        { V("date", "date-value", "2024-01-31T06:00:00.250000000"), "'2024-01-31T06:00:00.250'" },
+        { V("date", "date-value", "2024-01-31T06:00:00.000000000"), "'2024-01-31T06:00:00'" },
+        { V("date", "date-value", "2024-01-31T06:00:00.5"), "'2024-01-31T06:00:00.500'" },
+        { V("date", "date-value", "2024-01-31T06:00:00.0"), "'2024-01-31T06:00:00'" },
+        { V("date", "date-value", "2024-01-31T06:00:00.123450"), "'2024-01-31T06:00:00.12345'" },
+        { V("date", "date-value", "2024-01-31T06:00:00.5Z"), "'2024-01-31T06:00:00.5Z'" },
+        { V("boolean", "boolean-value", "true"), "'TRUE'" },
+        { V("boolean", "boolean-value", "false"), "'FALSE'" },
+        { CELL("office:value-type=\"float\" office:value=\"1\"", P("TRUE")), "'TRUE'" },
+        { CELL("office:value-type=\"float\" office:value=\"0\"", P("FALSE")), "'FALSE'" },
+        { CELL("office:value-type=\"float\" office:value=\"2\"", P("TRUE")), "2" },
+        { V("string", "string-value", " kept  as is"), "' kept  as is'" },
+        { V("string", "string-value", "5"), "5" },
+        { CELL("office:value-type=\"string\" office:string-value=\"\"", P("#N/A")), "'#N/A'" },
+        { CELL("", P("typeless")), "'typeless'" },
+        { CELL("office:value-type=\"float\"", P("7")), "7" },
+        { CELL("office:value-type=\"new\"", P("x")), "'x'" },
+    };
+
     (void)state;
-    sheet(
-        ROW(T("v")) ROW(N("1.1000000000000001")) ROW(V("percentage", "value", "0.5")) ROW(
-            V("currency", "value", "12")) ROW(V("date", "date-value", "2024-01-31"))
-            ROW(V("date", "date-value", "2024-01-31T06:00:00")) ROW(
-                V("date", "date-value", "2024-01-31T06:00:00.250000000"))
-                ROW(V("date", "date-value", "2024-01-31T06:00:00.000000000")) ROW(V(
-                    "date", "date-value", "2024-01-31T06:00:00.5")) ROW(V("date", "date-value",
-                                                                          "2024-01-31T06:00:00.0"))
-                    ROW(V("date", "date-value", "2024-01-31T06:00:00.1234560")) ROW(
-                        V("date", "date-value",
-                          "2024-01-31T06:00:00.5Z")) ROW(V("boolean", "boolean-value", "true"))
-                        ROW(V("boolean", "boolean-value", "false")) ROW(
-                            V("string", "string-value",
-                              " kept  as is")) ROW(V("string", "string-value", "5"))
-                            ROW(CELL("office:value-type=\"string\" office:string-value=\"\" "
-                                     "calcext:value-type=\"error\"",
-                                     P("#N/A")))
-                                ROW(CELL("office:value-type=\"float\" office:value=\"1\"",
-                                         P("TRUE")))
-                                    ROW(CELL("office:value-type=\"float\" office:value=\"0\"",
-                                             P("FALSE")))
-                                        ROW(CELL("office:value-type=\"float\" office:value=\"2\"",
-                                                 P("TRUE"))) ROW(CELL("", P("typeless")))
-                                            ROW(CELL("office:value-type=\"float\"", P("7")))
-                                                ROW(CELL("office:value-type=\"new\"", P("x")))
-                                                    ROW(N("many"))
-                                                        ROW(CELL("table:formula=\"of:=1\"", ""))
-                                                            ROW(N("12345678901234567890")));
-    gives("s_sheet1",
-          "v|1.1/0.5/12/'2024-01-31'/'2024-01-31T06:00:00'/'2024-01-31T06:00:00.250'/"
-          "'2024-01-31T06:00:00'/'2024-01-31T06:00:00.500'/'2024-01-31T06:00:00'/"
-          "'2024-01-31T06:00:00.123456'/'2024-01-31T06:00:00.5Z'/'TRUE'/'FALSE'/' kept  as "
-          "is'/5/'#N/A'/'TRUE'/'FALSE'/2/'typeless'/7/'x'/"
-          "'many'/'12345678901234567890'");
+    ARE(cases);
+    sheet(ROW(T("v")) ROW(CELL("table:formula=\"of:=1\"", "") N("1")));
+    gives("s_sheet1", "v,column_2|-,1");
     assert_true(says("\"notes\":[{\"id\":\"formulas_without_values\",\"count\":1}]"));
 }
 
 static void durations(void **state)
 {
+    static const struct shown cases[] = {
+        { V("time", "time-value", "PT12H30M15S"), "'12:30:15'" },
+        { V("time", "time-value", "PT00H00M01.5S"), "'00:00:01.500'" },
+        { V("time", "time-value", "PT0,25S"), "'00:00:00.250'" },
+        { V("time", "time-value", "P1DT2H"), "'26:00:00'" },
+        { V("time", "time-value", "-PT6H"), "'-06:00:00'" },
+        { V("time", "time-value", "PT255H10M10S"), "'255:10:10'" },
+        { V("time", "time-value", "P2M"), "'P2M'" },
+        { V("time", "time-value", "12:30"), "'12:30'" },
+        { V("time", "time-value", "P"), "'P'" },
+        { V("time", "time-value", "PTxS"), "'PTxS'" },
+        { V("time", "time-value", "PT99999999999999999999H"), "'PT99999999999999999999H'" },
+    };
+
     (void)state;
-    sheet(ROW(T("v")) ROW(V("time", "time-value", "PT12H30M15S"))
-              ROW(V("time", "time-value", "PT00H00M01.5S")) ROW(V("time", "time-value", "PT0,25S"))
-                  ROW(V("time", "time-value", "P1DT2H")) ROW(V("time", "time-value", "-PT6H"))
-                      ROW(V("time", "time-value", "PT255H10M10S"))
-                          ROW(V("time", "time-value", "P2M")) ROW(V("time", "time-value", "12:30"))
-                              ROW(V("time", "time-value", "P"))
-                                  ROW(V("time", "time-value", "PT99999999999999999999H"))
-                                      ROW(V("time", "time-value", "PTxS")));
-    gives("s_sheet1", "v|'12:30:15'/'00:00:01.500'/'00:00:00.250'/'26:00:00'/'-06:00:00'/"
-                      "'255:10:10'/'P2M'/'12:30'/'P'/'PT99999999999999999999H'/'PTxS'");
+    ARE(cases);
 }
 
 static void texts(void **state)
 {
+    static const struct shown cases[] = {
+        { CELL("", P("one") P("two") P("") P("four")), "'one\ntwo\n\nfour'" },
+        { T("a<text:s/>b<text:s text:c=\"3\"/>c"), "'a b   c'" },
+        { T("a<text:tab/>b<text:line-break/>c"), "'a\tb\nc'" },
+        { T("<text:s text:c=\"2\"/>in"), "'  in'" },
+        { T("in <text:span>red <text:span>and</text:span></text:span> <text:a>blue</text:a>"),
+          "'in red and blue'" },
+        { T("\n  laid\n   out\t\n"), "'laid out'" },
+        { T("one blank "), "'one blank '" },
+        { T("a &amp; &lt;b&gt;"), "'a & <b>'" },
+        { CELL("", "<office:annotation>" P("no") "</office:annotation>" P("yes")), "'yes'" },
+        { CELL("", P("yes") "<draw:frame><draw:text-box>" P("no") "</draw:text-box></draw:frame>"),
+          "'yes'" },
+        { CELL("", "<text:list><text:list-item>" P("item") "</text:list-item></text:list>"),
+          "'item'" },
+        { T("note<text:note>" P("no") "</text:note>"), "'note'" },
+        { CELL("", "<text:h>head</text:h>" P("body")), "'head\nbody'" },
+    };
+
     (void)state;
-    sheet(ROW(T("v")) ROW(CELL("", P("one") P("two") P("") P("four")))
-              ROW(T("a<text:s/>b<text:s text:c=\"3\"/>c<text:tab/>d<text:line-break/>e")) ROW(T(
-                  "<text:s text:c=\"2\"/>in <text:span>red <text:span>and</text:span></text:span> "
-                  "<text:a>blue</text:a>")) ROW(T("\n  laid\n   out\t\n")) ROW(T("one blank "))
-                  ROW(T("a &amp; &lt;b&gt;")) ROW(
-                      CELL("", "<office:annotation><text:p>no</text:p></office:annotation>" P(
-                                   "yes") "<draw:frame><draw:text-box>" P("no") "</draw:text-box></"
-                                                                                "draw:frame>"))
-                      ROW(CELL("", "<text:list><text:list-item>" P(
-                                       "item") "</text:list-item></text:list>"))
-                          ROW(T("note<text:note><text:p>no</text:p></text:note>"))
-                              ROW(CELL("", "<text:h>head</text:h>" P("body"))));
-    gives("s_sheet1",
-          "v|'one\ntwo\n\nfour'/'a b   c\td\ne'/'  in red and blue'/'laid out'/'one blank '/"
-          "'a & <b>'/'yes'/'item'/'note'/'head\nbody'");
+    ARE(cases);
 }
 
 static void repeats(void **state)
@@ -210,33 +223,40 @@ static void many_repeats(void **state)
 
 static void sheets(void **state)
 {
+    static const char styles[] = "<style:style style:name=\"ta1\" style:family=\"table\">"
+                                 "<style:table-properties table:display=\"true\"/></style:style>"
+                                 "<style:style style:name=\"ta2\" style:family=\"table\">"
+                                 "<style:table-properties table:display=\"false\"/></style:style>";
+    static const char *const pieces[] = {
+        "<table:tracked-changes><table:table-cell>" P("no") "</table:table-cell>",
+        "</table:tracked-changes>",
+        "<table:table table:name=\"One\" table:style-name=\"ta1\"><table:table-column/>",
+        "<table:table-header-rows>" ROW(T("a")) "</table:table-header-rows>",
+        "<table:table-row-group><table:table-row-group>",
+        ROW(N("1")),
+        "</table:table-row-group>",
+        ROW(N("2")),
+        "</table:table-row-group>",
+        "<table:table-rows>" ROW(N("3")) "</table:table-rows>",
+        "<table:shapes><table:table>" ROW(N("4")) "</table:table></table:shapes>",
+        "</table:table>",
+        "<table:table table:name=\"Empty\"/>",
+        "<table:table table:name=\"Two\" table:style-name=\"ta2\">",
+        ROW(N("5")),
+        "</table:table>",
+        "<table:table table:name=\"'file:///x'#$A\" table:style-name=\"ta_extref\">",
+        ROW(N("6")),
+        "</table:table><table:named-expressions/>",
+        "<table:dde-links><table:table>" ROW(N("7")) "</table:table></table:dde-links>",
+    };
+    al_buf tables;
+
     (void)state;
-    document("<style:style style:name=\"ta1\" style:family=\"table\"><style:table-properties "
-             "table:display=\"true\"/></style:style><style:style style:name=\"ta2\" "
-             "style:family=\"table\"><style:table-properties "
-             "table:display=\"false\"/></style:style>",
-             "<table:tracked-changes><table:table-cell>" P(
-                 "no") "</table:table-cell>"
-                       "</table:tracked-changes><table:table table:name=\"One\" "
-                       "table:style-name=\"ta1\">"
-                       "<table:table-column/><table:table-header-rows>" ROW(
-                           T(
-                               "a")) "</table:table-header-rows>"
-                                     "<table:table-row-group><table:table-row-group>" ROW(N("1")) "</table:table-row-group>" ROW(N("2")) "</table:table-row-group><table:table-rows>" ROW(
-                                         N("3")) "</table:table-rows>"
-                                                 "<table:shapes><table:table>" ROW(N(
-                                                     "4")) "</table:table></table:shapes></"
-                                                           "table:table>"
-                                                           "<table:table "
-                                                           "table:name=\"Empty\"/><table:table "
-                                                           "table:name=\"Two\" "
-                                                           "table:style-name=\"ta2\">" ROW(N(
-                                                               "5")) "</table:table>"
-                                                                     "<table:named-expressions/"
-                                                                     "><table:dde-links><table:"
-                                                                     "table>" ROW(N(
-                                                                         "6")) "</table:table></"
-                                                                               "table:dde-links>");
+    al_buf_init(&tables, 0);
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
+        al_buf_str(&tables, pieces[i]);
+    document(styles, tables.data);
+    al_buf_free(&tables);
     gives("s_one", "a|1/2/3");
     holds("s_two", "column_1|5");
     assert_true(says("\"notes\":[{\"id\":\"hidden_sheets\",\"sheets\":[\"Two\"]},"

@@ -105,12 +105,11 @@ static void strings_that_are_not_there(void **state)
 {
     static const char *const wrong[] = { "7", "-1", "x", "1.0", "99999999999999999999" };
     struct book b = plain;
+    char xml[200];
 
     (void)state;
     b.strings = "<sst><si><t>h</t></si></sst>";
     for (size_t i = 0; i < 5; i++) {
-        char xml[200];
-
         snprintf(xml, sizeof xml,
                  "<worksheet><sheetData><row r=\"4\"><c r=\"C4\" t=\"s\"><v>%s</v></c></row>"
                  "</sheetData></worksheet>",
@@ -127,29 +126,34 @@ static void strings_that_are_not_there(void **state)
 
 static void kinds_of_cells(void **state)
 {
+    static const struct shown cases[] = {
+        { "<c t=\"b\"><v>1</v></c>", "'TRUE'" },
+        { "<c t=\"b\"><v>0</v></c>", "'FALSE'" },
+        { "<c t=\"b\"><v>true</v></c>", "'TRUE'" },
+        { "<c t=\"b\"><v>false</v></c>", "'FALSE'" },
+        { "<c t=\"b\"><v>maybe</v></c>", "'maybe'" },
+        { "<c t=\"e\"><v>#DIV/0!</v></c>", "'#DIV/0!'" },
+        { "<c t=\"str\"><f>A1</f><v> spaced </v></c>", "' spaced '" },
+        { "<c t=\"str\"><v>5</v></c>", "5" },
+        { "<c t=\"str\"><v>_x0041_</v></c>", "'A'" },
+        { "<c t=\"n\"><v>\n 5 \t</v></c>", "5" },
+        { "<c t=\"d\"><v>2024-03-17</v></c>", "'2024-03-17'" },
+        { "<c t=\"new\"><v>1E2</v></c>", "100" },
+        { "<c><v>not a number</v></c>", "'not a number'" },
+        { "<c><v>1.1000000000000001</v></c>", "1.1" },
+        { "<c><v>12345678901234567890</v></c>", "'12345678901234567890'" },
+        { "<c><is><t>inline</t></is></c>", "'inline'" },
+        { "<c t=\"inlineStr\"><v>also</v></c>", "'also'" },
+        { "<c t=\"inlineStr\"><is><r><t>a</t></r><rPh><t>no</t></rPh><r><rPr><t/></rPr><t>b</t></r>"
+          "</is></c>",
+          "'ab'" },
+        { "<c><v>3<x>no</x></v><extLst><ext><v>no</v></ext></extLst></c>", "3" },
+    };
+
     (void)state;
-    sheet(
-        "<row>" T("v") "</row>"
-                       "<row><c t=\"b\"><v>1</v></c></row><row><c t=\"b\"><v>0</v></c></row>"
-                       "<row><c t=\"b\"><v>true</v></c></row><row><c t=\"b\"><v>false</v></c></row>"
-                       "<row><c t=\"e\"><v>#DIV/0!</v></c></row>"
-                       "<row><c t=\"str\"><f>A1</f><v> spaced </v></c></row>"
-                       "<row><c t=\"str\"><v>5</v></c></row>"
-                       "<row><c t=\"n\"><v>\n 5 \t</v></c></row>"
-                       "<row><c t=\"d\"><v>2024-03-17</v></c></row>"
-                       "<row><c t=\"new\"><v>1E2</v></c></row>"
-                       "<row><c><v>not a number</v></c></row>"
-                       "<row><c><v>1.1000000000000001</v></c></row>"
-                       "<row><c><v>12345678901234567890</v></c></row>"
-                       "<row><c><is><t>inline</t></is></c></row>"
-                       "<row><c t=\"inlineStr\"><v>also</v></c></row>"
-                       "<row><c><extLst><ext><v>no</v></ext></extLst></c></row>"
-                       "<row><c><v>3<x>no</x></v></c></row>"
-                       "<row><c "
-                       "t=\"inlineStr\"><is><r><t>a</t></r><rPh><t>no</t></rPh><r><t>b</t></r></"
-                       "is></c></row>");
-    gives("s_sheet1", "v|'TRUE'/'FALSE'/'TRUE'/'FALSE'/'#DIV/0!'/' spaced '/5/5/'2024-03-17'/100/"
-                      "'not a number'/1.1/'12345678901234567890'/'inline'/'also'/3/'ab'");
+    shows(sheet, "row", T("v"), cases, sizeof cases / sizeof cases[0]);
+    sheet("<row>" T("v") "</row><row><c><extLst><v>no</v></extLst></c></row>");
+    gives("s_sheet1", "v|");
 }
 
 static void formulas(void **state)

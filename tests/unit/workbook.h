@@ -95,6 +95,30 @@ static inline void gives(const char *table, const char *want)
     holds(table, want);
 }
 
+/* Cells in a column with the header "v", a row each, and what `holds` shows of them. */
+struct shown {
+    const char *cell, *want;
+};
+
+static inline void shows(void (*sheet_of)(const char *rows), const char *row, const char *header,
+                         const struct shown *cases, size_t n)
+{
+    al_buf rows, want;
+
+    al_buf_init(&rows, 0);
+    al_buf_init(&want, 0);
+    al_buf_printf(&rows, "<%s>%s</%s>", row, header, row);
+    al_buf_str(&want, "v|");
+    for (size_t i = 0; i < n; i++) {
+        al_buf_printf(&rows, "<%s>%s</%s>", row, cases[i].cell, row);
+        al_buf_printf(&want, "%s%s", i ? "/" : "", cases[i].want);
+    }
+    sheet_of(rows.data);
+    gives("s_sheet1", want.data);
+    al_buf_free(&rows);
+    al_buf_free(&want);
+}
+
 static inline void fails(int code, const char *id, const char *object, const char *detail)
 {
     assert_int_equal(ingest(), code);
