@@ -15,7 +15,10 @@
 #include "data/rows.h"
 #include "data/store.h"
 #include "data/views.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define REQUEST_MAX (2u * 1024 * 1024)
@@ -25,7 +28,20 @@
 struct kept {
     al_store *store;
     al_views *views;
+    al_guard *guard; /* of the dataset whose rows were asked for last, open as fd */
+    int fd;
 };
+
+/* There is one guard at a time. */
+static void drop_guard(struct kept *k)
+{
+    if (k->guard)
+        al_guard_close(k->guard);
+    if (k->fd >= 0)
+        close(k->fd);
+    k->guard = NULL;
+    k->fd = -1;
+}
 
 struct request {
     const char *json;
@@ -159,6 +175,7 @@ static int describe(struct request *r, al_buf *result, al_err *err)
     al_json_out o;
     int rc = need_fds(r, 1, err);
 
+    drop_guard(r->kept);
     if (rc == AL_OK)
         rc = get_number(r->json, r->len, "sample", 0, INT32_MAX, &sample, err);
     if (rc != AL_OK)
@@ -175,6 +192,7 @@ static int query(struct request *r, al_buf *result, al_err *err)
     al_query_options o = { .max_rows = 200, .timeout_ms = 5000, .cell_bytes = 2048 };
     int rc = need_fds(r, 1, err);
 
+    drop_guard(r->kept);
     if (rc == AL_OK)
         rc = get_text(r, "sql", &o.sql, &o.len, err);
     if (rc == AL_OK && !o.sql)
@@ -258,6 +276,32 @@ static int view(struct request *r, al_buf *result, al_err *err)
     return rc;
 }
 
+/* A file that is open cannot be another one of the same number. */
+static bool is_same_file(int a, int b)
+{
+    struct stat x, y;
+
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* To open a dataset takes as long as a page. */
+static int need_guard(struct request *r, al_err *err)
+{
+    struct kept *k = r->kept;
+    int rc;
+
+    if (k->guard && is_same_file(k->fd, r->fds[0]))
+        return AL_OK;
+    drop_guard(k);
+    k->fd = fcntl(r->fds[0], F_DUPFD_CLOEXEC, 0);
+    if (k->fd < 0)
+        return al_err_errno(err, errno, "dataset");
+    rc = al_guard_open(&k->guard, k->fd, r->tmp, err);
+    if (rc != AL_OK)
+        drop_guard(k);
+    return rc;
+}
+
 static int rows(struct request *r, al_buf *result, al_err *err)
 {
     al_rows_options o = { .first = 1, .count = 100, .cell_bytes = 2048 };
@@ -281,7 +325,9 @@ static int rows(struct request *r, al_buf *result, al_err *err)
     if (rc == AL_OK && view_id)
         rc = al_views_find(r->kept->views, view_id, r->fds[0], &o.table, &o.order, &o.order_rows,
                            err);
-    return rc == AL_OK ? al_rows_run(r->fds[0], r->tmp, &o, r->link, result, err) : rc;
+    if (rc == AL_OK)
+        rc = need_guard(r, err);
+    return rc == AL_OK ? al_rows_run(r->kept->guard, &o, r->link, result, err) : rc;
 }
 
 static int aggregate(struct request *r, al_buf *result, al_err *err)
@@ -392,7 +438,7 @@ void al_engine_prepare(int socket)
 
 int al_engine_serve(int socket, int tmp)
 {
-    struct kept kept = { NULL, NULL };
+    struct kept kept = { .fd = -1 };
     al_buf body;
     int got, rc = AL_OK;
 
@@ -426,6 +472,7 @@ int al_engine_serve(int socket, int tmp)
         answer_error(&link, &failed);
     }
     al_buf_free(&body);
+    drop_guard(&kept);
     al_views_close(kept.views);
     if (kept.store)
         al_store_close(kept.store);

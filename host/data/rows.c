@@ -2,7 +2,6 @@
 #include "data/rows.h"
 #include "base/json.h"
 #include "data/answer.h"
-#include "data/sqlguard.h"
 #include <stdbool.h>
 #include <string.h>
 
@@ -187,21 +186,17 @@ static int run(struct page *p, sqlite3_stmt **stmt, al_link *link, al_err *err)
     return rc == AL_OK ? al_answer_flush(&p->answer, err) : rc;
 }
 
-int al_rows_run(int fd, int tmp, const al_rows_options *o, al_link *link, al_buf *result,
-                al_err *err)
+int al_rows_run(al_guard *g, const al_rows_options *o, al_link *link, al_buf *result, al_err *err)
 {
-    struct page p = { .o = o };
+    struct page p = { .o = o, .guard = g };
     sqlite3_stmt *stmt = NULL;
-    int rc = al_guard_open(&p.guard, fd, tmp, err);
+    int rc;
 
-    if (rc != AL_OK)
-        return rc;
-    al_guard_limit(p.guard, link, TIMEOUT_MS);
+    al_guard_limit(g, link, TIMEOUT_MS);
     rc = run(&p, &stmt, link, err);
     if (rc == AL_OK)
         write_result(&p, stmt, result);
     sqlite3_finalize(stmt);
-    al_guard_close(p.guard);
     al_answer_close(&p.answer);
     al_buf_free(&p.table);
     return rc;

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "data/link.h"
+#include "data/sqlguard.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,12 +20,11 @@ typedef struct al_rows_options {
     uint64_t order_rows;
 } al_rows_options;
 
-/* Sends rows of the dataset (fd, tmp: see al_guard_open) as frames, see al_answer, and appends to
+/* Sends rows of the dataset behind g as frames, see al_answer, and appends to
  * result {"columns":[…],"first":…,"total":…,"numbers":[…],"truncated":…,"cut":[…]}. total: rows of
  * the sheet or the order; numbers: the row number of each row, from 1; truncated: fewer rows than
  * were asked for and are there. "not_found" (reason "sheet") when there is no such sheet,
  * "query_failed" when there is no such column. */
-int al_rows_run(int fd, int tmp, const al_rows_options *o, al_link *link, al_buf *result,
-                al_err *err);
+int al_rows_run(al_guard *g, const al_rows_options *o, al_link *link, al_buf *result, al_err *err);
 
 #endif

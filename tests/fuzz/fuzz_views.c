@@ -114,6 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(al_store_open(&store, NULL) == AL_OK);
     if (al_views_make(views, store, fd, &o, NULL, &rows, &err) == AL_OK) {
         al_rows_options page = { .first = 1, .count = 5, .cell_bytes = 64 };
+        al_guard *guard;
         al_link nobody;
         al_buf result;
 
@@ -125,8 +126,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         page.table = table;
         page.order = order;
         page.order_rows = rows;
-        if (al_rows_run(fd, -1, &page, &nobody, &result, &err) != AL_OK)
-            check(err.id && err.id[0]);
+        if (al_guard_open(&guard, fd, -1, &err) == AL_OK) {
+            if (al_rows_run(guard, &page, &nobody, &result, &err) != AL_OK)
+                check(err.id && err.id[0]);
+            al_guard_close(guard);
+        }
         al_buf_free(&result);
     } else {
         check(err.id && err.id[0]);
