@@ -18,8 +18,9 @@ unsigned char *al_put_long_varint(unsigned char *p, uint64_t v)
     int n = 0;
 
     assert(v >> 56 == 0); /* the ninth byte would hold eight bits; nothing here is so large */
-    for (; v; v >>= 7)
+    do
         digits[n++] = (unsigned char)(0x80 | (v & 0x7F));
+    while (v >>= 7);
     digits[0] &= 0x7F;
     while (n > 0)
         *p++ = digits[--n];
