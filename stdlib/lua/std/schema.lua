@@ -299,9 +299,12 @@ end
 
 -- Checking ------------------------------------------------------------------------------------
 
+local null, is_array = json.null, json.is_array
+local NONE = {}
+
 local function kind_of(value)
   local kind = type(value)
-  if value == json.null or kind == "nil" then
+  if value == null or kind == "nil" then
     return "null"
   elseif kind == "number" then
     local whole = math.type(value) == "integer" or value == math.floor(value)
@@ -309,14 +312,13 @@ local function kind_of(value)
     return whole and "integer" or "number"
   elseif kind ~= "table" then
     return kind
-  elseif json.is_array(value) or #value > 0 then
+  elseif is_array(value) or #value > 0 then
     return "array"
   end
   return next(value) == nil and "empty" or "object"
 end
 
-local function has_type(value, name)
-  local kind = kind_of(value)
+local function fits(kind, name)
   return kind == name or kind == "integer" and name == "number"
     or kind == "empty" and (name == "object" or name == "array")
 end
@@ -379,14 +381,13 @@ local function equal(a, b)
   return true
 end
 
-local function plus(path, step)
-  local out = table.move(path, 1, #path, 1, {})
-  out[#out + 1] = step
-  return out
+--- The path is one list that grows and shrinks while a value is checked; failures keep theirs.
+local function kept(path)
+  return table.move(path, 1, #path, 1, {})
 end
 
 local function fail(path, expected, value)
-  return { path = path, expected = expected, got = show(value) }
+  return { path = kept(path), expected = expected, got = show(value) }
 end
 
 local function range_text(node, unit)
@@ -434,12 +435,22 @@ end
 
 local check
 
-local function check_type(node, value, path)
-  if not node.type then
+--- Checks what stands at a step further.
+local function check_at(step, child, value, path, state, depth)
+  local place = #path + 1
+  path[place] = step
+  local failure = check(child, value, path, state, depth + 1)
+  path[place] = nil
+  return failure
+end
+
+local function check_type(node, kind, value, path)
+  local wanted = node.type
+  if not wanted or fits(kind, wanted) then
     return
   end
-  for _, name in ipairs(type(node.type) == "table" and node.type or { node.type }) do
-    if has_type(value, name) then
+  for _, name in ipairs(type(wanted) == "table" and wanted or NONE) do
+    if fits(kind, name) then
       return
     end
   end
@@ -492,24 +503,26 @@ end
 
 local function check_array(node, value, path, state, depth)
   if node.minItems and #value < node.minItems then
-    return { path = path, expected = ("at least %d items"):format(node.minItems), got = tostring(#value) }
+    return { path = kept(path), expected = ("at least %d items"):format(node.minItems), got = tostring(#value) }
   elseif node.maxItems and #value > node.maxItems then
-    return { path = path, expected = ("at most %d items"):format(node.maxItems), got = tostring(#value) }
+    return { path = kept(path), expected = ("at most %d items"):format(node.maxItems), got = tostring(#value) }
   end
-  local fixed, seen = node.prefixItems or {}, {}
+  local fixed, seen = node.prefixItems or NONE, node.uniqueItems and {}
   for i, item in ipairs(value) do
     local child = fixed[i]
     if child == nil then
       child = node.items
     end
-    local failure = child ~= nil and check(child, item, plus(path, i - 1), state, depth + 1)
+    local failure = child ~= nil and check_at(i - 1, child, item, path, state, depth)
     if failure then
       return failure
     end
-    if node.uniqueItems then
+    if seen then
       local text_of = json.encode(item)
       if seen[text_of] then
-        return fail(plus(path, i - 1), "items that differ", item)
+        failure = fail(path, "items that differ", item)
+        table.insert(failure.path, i - 1)
+        return failure
       end
       seen[text_of] = true
     end
@@ -526,51 +539,49 @@ local function sorted_keys(value)
   return names
 end
 
-local function check_names(node, value, path, names)
-  for _, name in ipairs(node.required or {}) do
+local function check_names(node, value, path, count)
+  for _, name in ipairs(node.required or NONE) do
     if value[name] == nil then
       local wanted = node.properties and node.properties[name]
-      return { path = path, missing = name, expected = wanted and describe(wanted) or "a value" }
+      return { path = kept(path), missing = name, expected = wanted and describe(wanted) or "a value" }
     end
   end
-  for name, others in pairs(node.dependentRequired or {}) do
-    for _, other in ipairs(value[name] ~= nil and others or {}) do
+  for name, others in pairs(node.dependentRequired or NONE) do
+    for _, other in ipairs(value[name] ~= nil and others or NONE) do
       if value[other] == nil then
-        return { path = path, missing = other, expected = ("it stands beside %q"):format(name) }
+        return { path = kept(path), missing = other, expected = ("it stands beside %q"):format(name) }
       end
     end
   end
-  if node.minProperties and #names < node.minProperties then
-    return { path = path, expected = ("at least %d keys"):format(node.minProperties), got = tostring(#names) }
-  elseif node.maxProperties and #names > node.maxProperties then
-    return { path = path, expected = ("at most %d keys"):format(node.maxProperties), got = tostring(#names) }
+  if node.minProperties and count < node.minProperties then
+    return { path = kept(path), expected = ("at least %d keys"):format(node.minProperties), got = tostring(count) }
+  elseif node.maxProperties and count > node.maxProperties then
+    return { path = kept(path), expected = ("at most %d keys"):format(node.maxProperties), got = tostring(count) }
   end
 end
 
 local function check_object(node, value, path, state, depth)
-  local names = sorted_keys(value)
-  local properties = node.properties or {}
-  -- An unknown key comes first: it is usually the misspelt one that is then missing.
-  if node.additionalProperties == false then
-    for _, name in ipairs(names) do
-      if properties[name] == nil then
-        local near = M.nearest(tostring(name), sorted_keys(properties))
-        return { path = path, unknown = tostring(name), nearest = near, allowed = sorted_keys(properties) }
+  local properties, others = node.properties or NONE, node.additionalProperties
+  local count, unknown, failures = 0, nil, NONE
+  for name, item in pairs(value) do
+    local child = properties[name]
+    count = count + 1
+    if child == nil and others == false then
+      unknown = (not unknown or tostring(name) < unknown) and tostring(name) or unknown
+    elseif child ~= nil or others ~= nil then
+      local failure = check_at(name, child == nil and others or child, item, path, state, depth)
+      if failure then
+        failures = failures == NONE and {} or failures
+        failures[name] = failure
       end
     end
   end
-  local failure = check_names(node, value, path, names)
-  for _, name in ipairs(failure and {} or names) do
-    local child = properties[name]
-    if child == nil then
-      child = node.additionalProperties
-    end
-    failure = child ~= nil and check(child, value[name], plus(path, name), state, depth + 1) or nil
-    if failure then
-      break
-    end
+  -- An unknown key comes first: it is usually the misspelt one that is then missing.
+  if unknown then
+    local known = sorted_keys(properties)
+    return { path = kept(path), unknown = unknown, nearest = M.nearest(unknown, known), allowed = known }
   end
-  return failure
+  return check_names(node, value, path, count) or failures[sorted_keys(failures)[1]]
 end
 
 --- Of several failures the one furthest inside says most; at equal depth all are named.
@@ -588,7 +599,7 @@ local function best_failure(failures, path, value, node)
 end
 
 local function check_combined(node, value, path, state, depth)
-  for _, child in ipairs(node.allOf or {}) do
+  for _, child in ipairs(node.allOf or NONE) do
     local failure = check(child, value, path, state, depth + 1)
     if failure then
       return failure
@@ -596,7 +607,7 @@ local function check_combined(node, value, path, state, depth)
   end
   for _, keyword in ipairs { "anyOf", "oneOf" } do
     local matches, failures = 0, {}
-    for _, child in ipairs(node[keyword] or {}) do
+    for _, child in ipairs(node[keyword] or NONE) do
       local failure = check(child, value, path, state, depth + 1)
       matches = matches + (failure and 0 or 1)
       failures[#failures + 1] = failure
@@ -619,7 +630,7 @@ local BY_KIND = {
 
 function check(node, value, path, state, depth)
   if depth > MAX_DEPTH then -- remembered, so that alternatives do not try again and again
-    state.deep = state.deep or { path = path, expected = "less nesting", got = "more than " .. MAX_DEPTH .. " levels" }
+    state.deep = state.deep or { path = kept(path), expected = "less nesting", got = "more than " .. MAX_DEPTH .. " levels" }
   end
   if state.deep then
     return state.deep
@@ -628,19 +639,22 @@ function check(node, value, path, state, depth)
   elseif node == false then
     return fail(path, "nothing", value)
   end
+  local kind = kind_of(value)
   local failure = node["$ref"] and check(resolve(state.root, node["$ref"]), value, path, state, depth + 1)
-    or check_type(node, value, path) or check_values(node, value, path)
+    or check_type(node, kind, value, path) or check_values(node, value, path)
   if failure then
     return failure
   end
-  local kind = kind_of(value)
   if kind == "empty" then
     -- `{}` of Lua is both; where the schema names neither, it is an object as std.json writes it.
     kind = (node.type == "array" or node.items or node.prefixItems) and "array" or "object"
   end
   local by_kind = BY_KIND[kind]
-  return by_kind and by_kind(node, value, path, state, depth)
-    or check_combined(node, value, path, state, depth)
+  failure = by_kind and by_kind(node, value, path, state, depth)
+  if failure or not (node.allOf or node.anyOf or node.oneOf) and node["not"] == nil then
+    return failure
+  end
+  return check_combined(node, value, path, state, depth)
 end
 
 local function message_of(failure)
