@@ -187,3 +187,68 @@ const char *al_cell_number(al_cell *cell, const char *text, const char *end)
         *cell = al_cell_text(text, (size_t)(p - text));
     return p;
 }
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/* n bytes, 1 to 8, the last one highest; zeros below. */
+static inline uint64_t load_high(const char *p, size_t n)
+{
+    uint32_t low = 0, high;
+    uint64_t v;
+
+    if (n >= 4) {
+        memcpy(&low, p, 4);
+        memcpy(&high, p + n - 4, 4);
+        v = low | (uint64_t)high << 8 * (n - 4);
+    } else {
+        v = (unsigned char)p[0] | (uint64_t)(unsigned char)p[n / 2] << 8 * (n / 2) |
+            (uint64_t)(unsigned char)p[n - 1] << 8 * (n - 1);
+    }
+    return v << 8 * (8 - n);
+}
+
+/* Most numbers are short: up to eight digits, one point among them, without a loop. False where
+ * there is anything else. */
+static inline bool short_number(al_cell *cell, const char *p, size_t n, bool negative)
+{
+    const uint64_t low = UINT64_C(0x7F7F7F7F7F7F7F7F);
+    uint64_t v = load_high(p, n), x = v ^ UINT64_C(0x2E2E2E2E2E2E2E2E);
+    uint64_t points = ~(((x & low) + low) | x | low); /* 0x80 in each byte that is one */
+    unsigned fraction = 0;
+
+    if (points) {
+        unsigned at = (unsigned)__builtin_ctzll(points) >> 3;
+
+        if (at == 7 || at == 8 - n) /* first or last */
+            return false;
+        fraction = 7 - at;
+        v = (v & ((UINT64_C(1) << 8 * at) - 1)) << 8 | (v & ~UINT64_C(0) << 8 * (at + 1));
+        n--;
+    }
+    v |= n < 8 ? UINT64_C(0x3030303030303030) >> 8 * n : 0;
+    if (!eight_digits(v) || (*p == '0' && n > fraction + 1))
+        return false;
+    v = value_of_eight(v);
+    if (fraction) {
+        double real = (double)v / powers[fraction];
+
+        *cell = al_cell_real(negative ? -real : real);
+        return true;
+    }
+    if (negative && v == 0)
+        return false;
+    *cell = al_cell_integer(negative ? -(int64_t)v : (int64_t)v);
+    return true;
+}
+#endif
+
+bool al_cell_whole_number(al_cell *cell, const char *text, size_t len)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    bool negative = *text == '-';
+    size_t n = len - negative;
+
+    if (n - 1 < 8 && short_number(cell, text + negative, n, negative))
+        return true;
+#endif
+    return al_cell_number(cell, text, text + len) == text + len;
+}

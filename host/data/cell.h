@@ -39,6 +39,8 @@ static inline void al_cell_parse(al_cell *cell, const char *text, size_t len);
 /* The cell of the number that text (less than 4 GiB up to end, a digit or a minus first) begins
  * with: where it ends, or NULL when there is none. */
 const char *al_cell_number(al_cell *cell, const char *text, const char *end);
+/* The same, but all of text must be the number: false when it is none. */
+bool al_cell_whole_number(al_cell *cell, const char *text, size_t len);
 
 static inline al_cell al_cell_null(void)
 {
@@ -62,7 +64,7 @@ static inline void al_cell_parse(al_cell *cell, const char *text, size_t len)
     if (len == 0)
         *cell = al_cell_null();
     else if (((unsigned char)(*text - '0') > 9 && *text != '-') ||
-             al_cell_number(cell, text, text + len) != text + len)
+             !al_cell_whole_number(cell, text, len))
         *cell = al_cell_text(text, len);
 }
 
