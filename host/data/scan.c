@@ -498,10 +498,10 @@ static const unsigned char type_bytes[] = { 0, 1, 2, 3, 4, 6, 8, 8, 0, 0 };
 
 static inline bool type_size(uint64_t type, uint64_t *size)
 {
-    if (type < sizeof type_bytes)
-        *size = type_bytes[type];
-    else if (type >= 13 && (type & 1))
+    if (type >= 13 && (type & 1))
         *size = (type - 13) / 2;
+    else if (type < sizeof type_bytes)
+        *size = type_bytes[type];
     else
         return false;
     return true;
@@ -532,52 +532,57 @@ static inline void get_cell(al_cell *cell, uint64_t type, const unsigned char *p
  * has columns. Where it has to be gathered first, it is read again from its beginning. */
 static int read_record(al_cursor *c, struct record *r, al_cell *cells, al_err *err)
 {
-    const unsigned char *p, *head_end;
-    uint64_t head, type = 0, size = 0, body;
-    uint32_t column = 0;
-    size_t k = 0;
+    /* Stores to cells may be to anything, as far as the compiler knows: what is read for each
+     * column stands in variables. */
+    const unsigned char *p, *head_end, *bytes;
+    const uint32_t *want, *last = c->columns + c->n;
+    const size_t stride = c->stride;
+    const uint64_t all = r->size;
+    uint64_t head, have, body;
+    al_cell *to;
     int rc;
 
 again:
-    p = get_varint(r->bytes, r->end, &head);
-    if (!p || head > r->size || (uint64_t)(p - r->bytes) > head)
+    bytes = r->bytes;
+    have = (uint64_t)(r->end - bytes);
+    p = get_varint(bytes, r->end, &head);
+    if (!p || head > all || (uint64_t)(p - bytes) > head)
         return damaged(err, "a row whose head is larger than itself");
-    if (head > (uint64_t)(r->end - r->bytes)) {
-        rc = gather(c, r, err);
-        if (rc != AL_OK)
-            return rc;
-        goto again;
-    }
-    head_end = r->bytes + head;
+    if (head > have)
+        goto gather;
+    head_end = bytes + head;
     body = head;
-    for (; k < c->n && p < head_end; column++) {
-        if (*p < 0x80) {
-            type = *p++;
-        } else {
-            p = get_varint(p, head_end, &type);
+    want = c->columns;
+    to = cells;
+    for (uint32_t column = 0; want < last && p < head_end; column++) {
+        uint64_t type = *p++, size, at = body;
+
+        if (type >= 0x80) {
+            p = get_varint(p - 1, head_end, &type);
             if (!p)
                 return damaged(err, "a row whose head is cut");
         }
         if (!type_size(type, &size))
             return damaged(err, "a cell of a kind that datasets do not have");
-        if (size > r->size - body)
+        body += size; /* no sum of two is too large: a size has 63 bits, and body fewer */
+        if (body > all)
             return damaged(err, "a cell that ends outside its row");
-        if (column == c->columns[k]) {
-            if (body + size > (uint64_t)(r->end - r->bytes)) {
-                rc = gather(c, r, err);
-                if (rc != AL_OK)
-                    return rc;
-                k = 0;
-                column = 0;
-                goto again;
-            }
-            get_cell(&cells[k++ * c->stride], type, r->bytes + body, size);
-        }
-        body += size;
+        if (column != *want)
+            continue;
+        if (body > have)
+            goto gather;
+        get_cell(to, type, bytes + at, size);
+        to += stride;
+        want++;
     }
-    for (; k < c->n; k++)
-        cells[k * c->stride] = al_cell_null();
+    for (; want < last; want++, to += stride)
+        *to = al_cell_null();
     return AL_OK;
+gather:
+    rc = gather(c, r, err);
+    if (rc != AL_OK)
+        return rc;
+    goto again;
 }
 
 int al_cursor_next(al_cursor *c, al_scan_batch *batch, al_err *err)
@@ -596,7 +601,7 @@ int al_cursor_next(al_cursor *c, al_scan_batch *batch, al_err *err)
     }
     batch->first = c->row;
     for (; c->cell < c->cells && n < c->stride && c->kept_bytes < KEPT; c->cell++, c->row++) {
-        struct record r;
+        struct record r = { NULL, NULL, 0, 0 };
         int rc = find_record(c, &r, err);
 
         if (rc == AL_OK)

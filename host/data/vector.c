@@ -149,6 +149,17 @@ static inline struct mark mark_of(const al_cell *cell)
     }
 }
 
+static inline bool same_mark(const struct mark *x, const struct mark *y)
+{
+    return x->a == y->a && x->b == y->b && x->len == y->len;
+}
+
+/* There is more to compare. */
+static inline bool is_long(const struct mark *m)
+{
+    return m->len > SHORT && m->len < MARK_INTEGER;
+}
+
 static inline uint64_t hash_of(const struct mark *m)
 {
     uint64_t h = (m->a ^ (uint64_t)m->len << 32) * UINT64_C(0x9E3779B97F4A7C15);
@@ -254,16 +265,6 @@ static int widen(struct chunk *c)
     return AL_OK;
 }
 
-static inline void put_code(struct chunk *c, uint32_t code)
-{
-    if (c->width == 1)
-        ((uint8_t *)c->data)[c->rows++] = (uint8_t)code;
-    else if (c->width == 2)
-        ((uint16_t *)c->data)[c->rows++] = (uint16_t)code;
-    else
-        ((uint32_t *)c->data)[c->rows++] = code;
-}
-
 static int grow_slots(struct chunk *c)
 {
     uint32_t n = c->nslots ? c->nslots * 2 : FIRST_SLOTS;
@@ -341,10 +342,8 @@ static bool is_value(const struct chunk *c, uint32_t code, const al_cell *cell)
 }
 
 /* The code of a value that is not NULL; 0: no memory. */
-static inline uint32_t find_code(struct chunk *c, const al_cell *cell)
+static uint32_t find_code(struct chunk *c, const al_cell *cell, const struct mark *m, uint64_t hash)
 {
-    const struct mark m = mark_of(cell);
-    uint64_t hash = hash_of(&m);
     uint32_t i;
 
     if (c->append)
@@ -354,13 +353,12 @@ static inline uint32_t find_code(struct chunk *c, const al_cell *cell)
     for (i = (uint32_t)hash & (c->nslots - 1); c->slots[i]; i = (i + 1) & (c->nslots - 1)) {
         const struct mark *known = &c->marks[c->slots[i] - 1];
 
-        if (known->a == m.a && known->b == m.b && known->len == m.len &&
-            (m.len <= SHORT || m.len >= MARK_INTEGER || is_value(c, c->slots[i], cell)))
+        if (same_mark(known, m) && (!is_long(m) || is_value(c, c->slots[i], cell)))
             return c->slots[i];
     }
     c->slots[i] = add_value(c, cell, hash);
     if (c->slots[i])
-        c->marks[c->slots[i] - 1] = m;
+        c->marks[c->slots[i] - 1] = *m;
     return c->slots[i];
 }
 
@@ -457,23 +455,82 @@ static int add_numbers(struct chunk *c, const al_cell *cells, size_t n)
     return add_codes(c, cells + i, n - i);
 }
 
+#define SOME 256 /* codes on their way */
+
+/* The codes of n cells; what was seen before is found without a call. The largest, or UINT32_MAX
+ * when there is no memory. */
+static uint32_t find_codes(struct chunk *c, const al_cell *cells, uint32_t n, uint32_t *codes)
+{
+    const uint32_t *slots = c->slots;
+    const struct mark *marks = c->marks;
+    uint32_t mask = c->nslots - 1, largest = 0;
+    uint8_t kinds = c->kinds;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const al_cell *cell = &cells[i];
+        struct mark m;
+        uint64_t hash;
+        uint32_t code;
+
+        kinds |= kind_bits[cell->kind];
+        if (cell->kind == AL_CELL_NULL) {
+            codes[i] = 0;
+            continue;
+        }
+        m = mark_of(cell);
+        hash = hash_of(&m);
+        code = slots ? slots[(uint32_t)hash & mask] : 0;
+        if (!code || !same_mark(&marks[code - 1], &m) || is_long(&m)) {
+            c->big |= cell->kind == AL_CELL_INTEGER && is_big(cell->integer);
+            code = find_code(c, cell, &m, hash);
+            if (!code)
+                return UINT32_MAX;
+            slots = c->slots;
+            marks = c->marks;
+            mask = c->nslots - 1;
+        }
+        codes[i] = code;
+        largest = code > largest ? code : largest;
+    }
+    c->kinds = kinds;
+    return largest;
+}
+
+static void put_codes(struct chunk *c, const uint32_t *codes, uint32_t n)
+{
+    uint8_t *one = (uint8_t *)c->data + c->rows;
+    uint16_t *two = (uint16_t *)c->data + c->rows;
+
+    switch (c->width) {
+    case 1:
+        for (uint32_t i = 0; i < n; i++)
+            one[i] = (uint8_t)codes[i];
+        break;
+    case 2:
+        for (uint32_t i = 0; i < n; i++)
+            two[i] = (uint16_t)codes[i];
+        break;
+    default: memcpy((uint32_t *)c->data + c->rows, codes, n * sizeof *codes);
+    }
+    c->rows += n;
+}
+
 static int add_codes(struct chunk *c, const al_cell *cells, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        const al_cell *cell = &cells[i];
-        uint32_t code = 0;
+    uint32_t codes[SOME];
 
-        c->kinds |= kind_bits[cell->kind];
-        if (cell->kind != AL_CELL_NULL) {
-            c->big |= cell->kind == AL_CELL_INTEGER && is_big(cell->integer);
-            code = find_code(c, cell);
-            if (!code)
+    while (n > 0) {
+        uint32_t some = n < SOME ? (uint32_t)n : SOME;
+        uint32_t largest = find_codes(c, cells, some, codes);
+
+        if (largest == UINT32_MAX)
+            return AL_ENOMEM;
+        while ((c->width == 1 && largest > UINT8_MAX) || (c->width == 2 && largest > UINT16_MAX))
+            if (widen(c) != AL_OK)
                 return AL_ENOMEM;
-            if (((c->width == 1 && code > UINT8_MAX) || (c->width == 2 && code > UINT16_MAX)) &&
-                widen(c) != AL_OK)
-                return AL_ENOMEM;
-        }
-        put_code(c, code);
+        put_codes(c, codes, some);
+        cells += some;
+        n -= some;
     }
     return AL_OK;
 }
@@ -754,12 +811,34 @@ static int number_firsts(void *arg, const al_work_part *part, al_err *err)
     return AL_OK;
 }
 
+#define MOVE(from, to)                                              \
+    for (uint32_t i = 0; i < c->rows; i++) {                        \
+        uint32_t local = ((const from *)c->data)[i];                \
+        ((to *)data)[row + i] = (to)(local ? codes[local - 1] : 0); \
+    }
+
+/* The codes of a chunk to those of the vector: codes[i] for i + 1. */
+static void move(const struct chunk *c, const uint32_t *codes, void *restrict data, unsigned width,
+                 uint32_t row)
+{
+    switch (c->width * 8u + width) {
+    case 8 * 1 + 1: MOVE(uint8_t, uint8_t) break;
+    case 8 * 1 + 2: MOVE(uint8_t, uint16_t) break;
+    case 8 * 1 + 4: MOVE(uint8_t, uint32_t) break;
+    case 8 * 2 + 1: MOVE(uint16_t, uint8_t) break;
+    case 8 * 2 + 2: MOVE(uint16_t, uint16_t) break;
+    case 8 * 2 + 4: MOVE(uint16_t, uint32_t) break;
+    case 8 * 4 + 1: MOVE(uint32_t, uint8_t) break;
+    case 8 * 4 + 2: MOVE(uint32_t, uint16_t) break;
+    default: MOVE(uint32_t, uint32_t)
+    }
+}
+
 static int move_codes(void *arg, const al_work_part *part, al_err *err)
 {
     struct making *m = arg;
     struct chunk *c = &m->chunks[part->index];
     uint32_t base = m->base[part->index], row = m->row[part->index];
-    void *data = m->v->data;
 
     (void)err;
     for (uint32_t i = 0; i < c->n; i++) {
@@ -768,17 +847,7 @@ static int move_codes(void *arg, const al_work_part *part, al_err *err)
         if (first != base + i)
             m->code[base + i] = m->code[first];
     }
-    for (uint32_t i = 0; i < c->rows; i++) {
-        uint32_t local = code_at(c->data, c->width, i);
-        uint32_t code = local ? m->code[base + local - 1] : 0;
-
-        if (m->v->width == 1)
-            ((uint8_t *)data)[row + i] = (uint8_t)code;
-        else if (m->v->width == 2)
-            ((uint16_t *)data)[row + i] = (uint16_t)code;
-        else
-            ((uint32_t *)data)[row + i] = code;
-    }
+    move(c, m->code + base, m->v->data, m->v->width, row);
     free_chunk(c);
     return AL_OK;
 }

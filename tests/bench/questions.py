@@ -91,6 +91,35 @@ def later_pages(sort):
 CUSTOMER, TOTAL, THREE = first_page("customer"), first_page("total"), first_page("-date", "city", "-total")
 SOME = first_page("-total", filter=[{"column": "region", "eq": "Oeste"}, {"column": "quantity", "range": {"ge": 10}}])
 
+def sums(*by, fn="sum"):
+    return {"by": list(by), "measures": [{"fn": fn, "column": "total"}, {"fn": "count"}]}
+
+
+DASHBOARD = [
+    sums({"column": "region"}), sums({"column": "city", "top": 10}), sums({"column": "date", "unit": "month"}),
+    sums({"column": "active"}), sums({"column": "discount"}, fn="avg"), sums({"column": "quantity", "width": 10}),
+    sums({"column": "region"}, {"column": "date", "unit": "year"}), sums({"column": "customer", "top": 10}),
+]
+TWO = [{"column": "active", "eq": "true"}, {"column": "quantity", "range": {"ge": 10}}]
+
+
+def group_bys(groups, **fields):
+    """A new engine, and one that has the columns."""
+    asked = ("aggregate", {"groups": groups, **fields})
+
+    def cold(path):
+        with Asked(path) as engine:
+            return engine.ms(asked)
+
+    def warm(path):
+        with Asked(path) as engine:
+            engine.ms(asked)
+            return engine.ms(asked)
+    return cold, warm
+
+
+ALL, FILTERED = group_bys(DASHBOARD), group_bys(DASHBOARD, filter=TWO)
+
 # name, at most so many milliseconds (None: nothing is promised), how
 MEASURES = [
     ("view by text, cold", 1000, CUSTOMER[0]),
@@ -99,6 +128,10 @@ MEASURES = [
     ("view by number, columns kept", None, TOTAL[1]),
     ("view by three columns, cold", None, THREE[0]),
     ("view filtered by two, cold", None, SOME[0]),
+    ("eight group-bys, cold", 600, ALL[0]),
+    ("eight group-bys, columns kept", 40, ALL[1]),
+    ("the same, filtered by two", None, FILTERED[1]),
+    ("one group-by, columns kept", None, group_bys(DASHBOARD[:1])[1]),
     ("page of the sheet", 5, later_pages(None)),
     ("page of a view by text", 5, later_pages("customer")),
 ]
