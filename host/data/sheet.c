@@ -119,11 +119,11 @@ static int add_name(al_buf *names, const char *name)
 
 static int out_of_proportion(const al_sheets *s, al_err *err)
 {
-    al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxFileBytes",
-                "sheet \"%.100s\" has more than %" PRIu64
-                " bytes of repeated and empty cells, which is what a file of this size may have",
-                s->name, s->most);
-    return al_err_reason(err, AL_ELIMIT, "maxFileBytes");
+    al_err_setf(err, AL_ELIMIT, "ingest_limit", s->name,
+                "repeated cells, and empty ones between others, of more than %" PRIu64
+                " bytes, which no table in a file of this size has",
+                s->most);
+    return al_err_reason(err, AL_ELIMIT, "expansion");
 }
 
 int al_sheets_spend(al_sheets *s, uint64_t n, uint64_t bytes, al_err *err)

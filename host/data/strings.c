@@ -78,9 +78,8 @@ static int too_long(const struct reading *r, al_err *err)
 
 static int too_many(const struct reading *r, al_err *err)
 {
-    al_err_setf(err, AL_ELIMIT, "ingest_limit", "analysis.data.maxFileBytes",
-                "%.100s: more than %" PRIu32 " bytes of strings", r->part, AL_STRINGS_BYTES);
-    return al_err_reason(err, AL_ELIMIT, "maxFileBytes");
+    return al_err_setf(err, AL_ELIMIT, "ingest_limit", r->part,
+                       "more than %" PRIu32 " bytes of strings", AL_STRINGS_BYTES);
 }
 
 static int on_start(void *data, const al_xml_name *name, const al_xml_attr *attrs, size_t n,

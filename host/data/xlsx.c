@@ -263,8 +263,8 @@ static int read_sheet(struct xlsx *x, al_sheets *sheets, struct sheet *s, al_err
     int rc;
 
     if (!rel)
-        return al_err_setf(err, AL_EDATA, "ingest_invalid", s->name,
-                           "sheet \"%.100s\" has no part: the workbook is damaged", s->name);
+        return al_err_set(err, AL_EDATA, "ingest_invalid", s->name,
+                          "this sheet has no part: the workbook is damaged");
     if (strcmp(rel->type, "worksheet") != 0)
         return AL_OK;
     s->entry = al_zip_find(x->zip, rel->part);

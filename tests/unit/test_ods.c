@@ -212,10 +212,10 @@ static void many_repeats(void **state)
                       "<table:table-cell table:number-columns-repeated=\"1000\" "
                       "office:value-type=\"float\" "
                       "office:value=\"1\"/></table:table-row>");
-    fails(AL_ELIMIT, "ingest_limit", "analysis.data.maxFileBytes", "Sheet1");
+    fails(AL_ELIMIT, "ingest_limit", "Sheet1", "repeated cells");
     sheet(ROW(T("a")) "<table:table-row table:number-rows-repeated=\"18446744073709551615\">" N(
         "1") "</table:table-row>");
-    fails(AL_ELIMIT, "ingest_limit", "analysis.data.maxFileBytes", "Sheet1");
+    fails(AL_ELIMIT, "ingest_limit", "Sheet1", "repeated cells");
     sheet(ROW(T("a")) ROW("<table:table-cell table:number-columns-repeated=\"16384\" "
                           "office:value-type=\"float\" office:value=\"1\"/>"));
     fails(AL_ELIMIT, "ingest_limit", "analysis.data.maxColumns", "Sheet1");
