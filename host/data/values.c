@@ -12,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK       64     /* values of a run that are spread at a time */
-#define TAKEN       16     /* values whose slots are on their way before the first is looked up */
-#define TABLE_LEAST 32     /* values that the table of any segment may have */
-#define TABLE_MOST  4096   /* and at most; what follows is listed */
-#define TABLES_ALL  49152  /* values of the tables of all columns of a segment */
-#define FIRST_ROOM  64     /* slots of a new table */
-#define LARGE_ROOM  262144 /* slots; smaller tables grow faster */
+#define BLOCK       64      /* values of a run that are spread at a time */
+#define TAKEN       16      /* values whose slots are on their way before the first is looked up */
+#define TABLE_LEAST 32      /* values that the table of any segment may have */
+#define TABLE_MOST  4096    /* and at most; what follows is listed */
+#define TABLES_ALL  49152   /* values of the tables of all columns of a segment */
+#define FIRST_ROOM  64      /* slots of a new table */
+#define SMALL_ROOM  262144  /* slots; smaller tables grow fast, */
+#define LARGE_ROOM  1048576 /* larger ones slowly, for they are most of all memory */
 #define CHUNK_MIN   1024
 #define CHUNK_MAX   (1u << 20)
 #define SLOT_COST   32                                  /* a slot and its share of the empty ones */
@@ -262,7 +263,7 @@ static inline int make_room(al_table *t, size_t more)
     size_t room = t->room ? t->room : FIRST_ROOM;
 
     while ((t->used + more) * 10 > room * 7)
-        room *= room < LARGE_ROOM ? 4 : 2;
+        room = room < SMALL_ROOM ? room * 4 : room < LARGE_ROOM ? room * 2 : room / 2 * 3;
     return room == t->room ? AL_OK : resize(t, room);
 }
 
