@@ -1,6 +1,6 @@
 # Long runs of what `make test` does a few times.
-.PHONY: soak soak-fail soak-grow soak-kill soak-rounds
-soak: soak-kill soak-fail soak-rounds soak-grow ## kills KILLS=200 times, fails every write once, reads ROUNDS=1000 tables of each format, works for SOAK_SECONDS=600
+.PHONY: soak soak-fail soak-grow soak-kill soak-large soak-rounds
+soak: soak-kill soak-fail soak-rounds soak-large soak-grow ## kills KILLS=200 times, fails every write once, reads ROUNDS=1000 tables of each format and one of more than 1 GiB, works for SOAK_SECONDS=600
 
 soak-kill: all
 	$(Q)B=$(B) KILLS=$(or $(KILLS),200) PYTHONPATH=tests/lib python3 tests/e2e/test_kill.py
@@ -13,3 +13,6 @@ soak-grow: all
 
 soak-rounds: all vendor/bench/node_modules/.package-lock.json
 	$(Q)B=$(B) ROUNDS=$(or $(ROUNDS),1000) PYTHONPATH=tests/lib python3 tests/e2e/test_rounds.py
+
+soak-large: all
+	$(Q)B=$(B) PYTHONPATH=tests/lib python3 tests/soak/large.py
