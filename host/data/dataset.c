@@ -6,6 +6,7 @@
 #include "data/ident.h"
 #include "data/pool.h"
 #include "data/sqlitefile.h"
+#include "data/work.h"
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -225,29 +226,50 @@ int al_dataset_column(al_dataset *d, const al_cell *label, al_err *err)
     return add_column(s, label) == AL_OK ? AL_OK : no_memory(err);
 }
 
-/* The column whose values cost most becomes an estimate, until the rest fits. */
+/* What the values of all columns cost, and where they cost most. */
+static uint64_t values_cost(const al_dataset *d, al_values **most)
+{
+    uint64_t all = 0, largest = 0;
+
+    for (size_t i = 0; i < d->nsheets; i++)
+        for (size_t k = 0; k < d->sheets[i].ncolumns; k++) {
+            al_values *v = d->sheets[i].columns[k].values;
+            uint64_t cost = al_values_cost(v);
+
+            all += cost;
+            if (cost > largest) {
+                largest = cost;
+                *most = v;
+            }
+        }
+    return all;
+}
+
+static int settle_all(al_dataset *d, bool direct)
+{
+    for (size_t i = 0; i < d->nsheets; i++)
+        for (size_t k = 0; k < d->sheets[i].ncolumns; k++)
+            if (al_values_settle(d->sheets[i].columns[k].values, direct) != AL_OK)
+                return AL_ENOMEM;
+    return AL_OK;
+}
+
+/* The column whose values cost most becomes an estimate, until the rest fits. What they cost is
+ * known exactly only when they are settled. */
 static int keep_budget(al_dataset *d)
 {
-    for (;;) {
-        uint64_t all = 0, most = 0;
-        al_column *largest = NULL;
+    const uint64_t budget = d->options.values_budget;
+    al_values *most = NULL;
+    uint64_t cost = values_cost(d, &most);
 
-        for (size_t i = 0; i < d->nsheets; i++)
-            for (size_t k = 0; k < d->sheets[i].ncolumns; k++) {
-                al_column *c = &d->sheets[i].columns[k];
-                uint64_t cost = al_values_cost(c->values);
-
-                all += cost;
-                if (cost > most) {
-                    most = cost;
-                    largest = c;
-                }
-            }
-        if (all <= d->options.values_budget || !largest)
-            return AL_OK;
-        if (al_values_estimate(largest->values) != AL_OK)
+    if (cost <= budget)
+        return AL_OK;
+    if (settle_all(d, false) != AL_OK)
+        return AL_ENOMEM;
+    while ((cost = values_cost(d, &most)) > budget)
+        if (al_values_estimate(most) != AL_OK)
             return AL_ENOMEM;
-    }
+    return settle_all(d, cost > budget / 2); /* if so, it would soon be to do again */
 }
 
 /* Segments. */
@@ -673,11 +695,35 @@ static int write_columns(al_dataset *d, al_err *err)
     return rc;
 }
 
+static int finish_values(void *arg, const al_work_part *part, al_err *err)
+{
+    al_dataset *d = arg;
+    size_t column = part->index, i = 0;
+
+    while (column >= d->sheets[i].ncolumns)
+        column -= d->sheets[i++].ncolumns;
+    return al_values_finish(d->sheets[i].columns[column].values) == AL_OK ? AL_OK : no_memory(err);
+}
+
+/* Columns with many values take their time. */
+static int finish_all_values(al_dataset *d, al_err *err)
+{
+    size_t columns = 0;
+    al_work work;
+
+    for (size_t i = 0; i < d->nsheets; i++)
+        columns += d->sheets[i].ncolumns;
+    al_work_init(&work, al_pool_threads(d->pool), NULL);
+    return al_work_each(&work, columns, finish_values, d, err);
+}
+
 int al_dataset_finish(al_dataset *d, const al_dataset_meta *meta, al_err *err)
 {
     int rc = end_sheet(d, err);
 
     assert(d->nsheets > 0);
+    if (rc == AL_OK)
+        rc = finish_all_values(d, err);
     if (rc == AL_OK)
         rc = write_meta(d, meta, err);
     if (rc == AL_OK)

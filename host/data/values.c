@@ -12,22 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK       64      /* values of a run that are spread at a time */
-#define TAKEN       16      /* values whose slots are on their way before the first is looked up */
-#define TABLE_LEAST 32      /* values that the table of any segment may have */
-#define TABLE_MOST  4096    /* and at most; what follows is listed */
-#define TABLES_ALL  49152   /* values of the tables of all columns of a segment */
-#define FIRST_ROOM  64      /* slots of a new table */
-#define SMALL_ROOM  262144  /* slots; smaller tables grow fast, */
-#define LARGE_ROOM  1048576 /* larger ones slowly, for they are most of all memory */
-#define CHUNK_MIN   1024
-#define CHUNK_MAX   (1u << 20)
-#define SLOT_COST   32                                  /* a slot and its share of the empty ones */
-#define MAX_RUN     ((UINT64_C(256) << 20) / SLOT_COST) /* a longer one that ends: an estimate */
-#define KEPT        4096 /* values at most that an estimate goes on counting */
-#define REG_BITS    14
-#define REGISTERS   (1u << REG_BITS)
-#define HASH_BITS   29 /* of a hash, in the tag */
+#define BLOCK            64 /* values of a run that are spread at a time */
+#define TAKEN            16 /* values whose slots are on their way before the first is looked up */
+#define TABLE_LEAST      32 /* values that the table of any segment may have */
+#define TABLE_MOST       4096    /* and at most; what follows is listed */
+#define TABLES_ALL       49152   /* values of the tables of all columns of a segment */
+#define FIRST_ROOM       64      /* slots of a new table */
+#define SMALL_ROOM       262144  /* slots; smaller tables grow fast, */
+#define LARGE_ROOM       1048576 /* larger ones slowly, for they are most of all memory */
+#define CHUNK_MIN        1024
+#define CHUNK_MAX        (1u << 20)
+#define PIECE            4096 /* values that are united at a time, about */
+#define MOST_PIECES_BITS 10
+#define SLOT_COST        32 /* a slot and its share of the empty ones */
+#define MAX_RUN          ((UINT64_C(256) << 20) / SLOT_COST) /* a longer one that ends: an estimate */
+#define KEPT             4096 /* values at most that an estimate goes on counting */
+#define REG_BITS         14
+#define REGISTERS        (1u << REG_BITS)
+#define HASH_BITS        29 /* of a hash, in the tag */
 
 /* Kinds of value. All but LONG_TEXT are in the key: a real that is a whole number as that integer,
  * a text of up to SHORT bytes as they are, with their number in the last byte. Halves of kinds are
@@ -61,6 +63,11 @@ struct al_values {
     int64_t run_first; /* they need no table */
     uint64_t run;
     al_table table;
+    /* What came since: values one by one, some of them several times, in order. Once there is one,
+     * all go here, until they are settled. */
+    struct al_slot *pending;
+    size_t npending, pending_room;
+    bool direct;              /* they go to the table at once */
     unsigned char *registers; /* NULL: exact */
     uint64_t exact_distinct;  /* when it became an estimate */
 };
@@ -495,6 +502,7 @@ void al_values_close(al_values *v)
     if (!v)
         return;
     table_close(&v->table);
+    free(v->pending);
     free(v->registers);
     free(v);
 }
@@ -521,28 +529,59 @@ static void observe_again(al_values *v, const struct al_listed *it, uint32_t tim
     }
 }
 
+static int defer(al_values *v, const struct al_listed *list, size_t n, const uint32_t *counts)
+{
+    if (v->npending + n > v->pending_room) {
+        size_t room = v->npending + n + (v->npending + n) / 2;
+        struct al_slot *more = realloc(v->pending, room * sizeof *more);
+
+        if (!more)
+            return AL_ENOMEM;
+        v->pending = more;
+        v->pending_room = room;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct al_listed *it = &list[i];
+        bool text = it->len < IN_KEY(0);
+        uint64_t key = text ? keep_text(&v->table, text_of(it), it->len) : it->key;
+
+        if (text && !key)
+            return AL_ENOMEM;
+        v->pending[v->npending++] = (struct al_slot){ key, tag_of(it), counts ? counts[i] : 1 };
+    }
+    return AL_OK;
+}
+
 static int take_table(al_values *v, const al_table *t)
 {
     if (t->used == 0)
         return AL_OK;
-    if (!v->registers && make_room(&v->table, t->used) != AL_OK)
+    if (!v->registers && v->npending == 0 && make_room(&v->table, t->used) != AL_OK)
         return AL_ENOMEM;
     for (size_t i = 0; i < t->room; i++) {
+        const uint32_t count = t->slots[i].count;
         struct al_listed it;
+        int rc = AL_OK;
 
-        if (!t->slots[i].count)
+        if (!count)
             continue;
         it = listed_again(&t->slots[i]);
         if (v->registers)
-            observe_again(v, &it, t->slots[i].count);
-        else if (add_value(&v->table, &it, t->slots[i].count) != AL_OK)
-            return AL_ENOMEM;
+            observe_again(v, &it, count);
+        else if (v->npending)
+            rc = defer(v, &it, 1, &count);
+        else
+            rc = add_value(&v->table, &it, count);
+        if (rc != AL_OK)
+            return rc;
     }
     return AL_OK;
 }
 
 static int take_list(al_values *v, const struct al_listed *list, size_t n)
 {
+    if (!v->registers && !v->direct)
+        return n ? defer(v, list, n, NULL) : AL_OK;
     for (size_t from = 0; from < n; from += TAKEN) {
         size_t to = n - from < TAKEN ? n : from + TAKEN;
 
@@ -560,6 +599,165 @@ static int take_list(al_values *v, const struct al_listed *list, size_t n)
                 return AL_ENOMEM;
     }
     return AL_OK;
+}
+
+/* ---- settling ----
+ *
+ * A column with many values would look each of them up in a table that no cache holds. So they are
+ * kept as they come, and parted by their hashes into pieces that a cache does hold. */
+
+static inline bool same_slots(const struct al_slot *a, const struct al_slot *b)
+{
+    al_cell x, y;
+
+    if ((a->tag ^ b->tag) >> 1)
+        return false;
+    if ((a->tag & 7) != LONG_TEXT)
+        return a->key == b->key;
+    x = kept_text(a->key);
+    y = kept_text(b->key);
+    return x.len == y.len && same_bytes(x.text, y.text, x.len);
+}
+
+static unsigned piece_bits(size_t n)
+{
+    unsigned bits = 0;
+
+    while (bits < MOST_PIECES_BITS && n >> bits > PIECE)
+        bits++;
+    return bits;
+}
+
+static inline size_t piece_of(const struct al_slot *s, unsigned bits)
+{
+    return bits ? s->tag >> (32 - bits) : 0;
+}
+
+/* The table's values and then the pending ones, those of a piece together, in the order in which
+ * they came. ends: where each piece ends. */
+static void make_pieces(const al_values *v, struct al_slot *out, unsigned bits, size_t *ends)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < v->table.room; i++)
+        if (v->table.slots[i].count)
+            ends[piece_of(&v->table.slots[i], bits)]++;
+    for (size_t i = 0; i < v->npending; i++)
+        ends[piece_of(&v->pending[i], bits)]++;
+    for (size_t i = 0; i < (size_t)1 << bits; i++) {
+        size_t n = ends[i];
+
+        ends[i] = at;
+        at += n;
+    }
+    for (size_t i = 0; i < v->table.room; i++)
+        if (v->table.slots[i].count)
+            out[ends[piece_of(&v->table.slots[i], bits)]++] = v->table.slots[i];
+    for (size_t i = 0; i < v->npending; i++)
+        out[ends[piece_of(&v->pending[i], bits)]++] = v->pending[i];
+}
+
+/* The n values of a piece without repetitions, to out (which may be where they are); how many. */
+static size_t unite(const struct al_slot *piece, size_t n, struct al_slot *out, uint32_t *places,
+                    size_t room, uint64_t *text_bytes)
+{
+    size_t have = 0;
+
+    memset(places, 0, room * sizeof *places);
+    for (size_t i = 0; i < n; i++) {
+        const struct al_slot it = piece[i];
+        size_t k = (it.tag >> 3) & (room - 1);
+
+        while (places[k] && !same_slots(&out[places[k] - 1], &it))
+            k = (k + 1) & (room - 1);
+        if (places[k]) {
+            out[places[k] - 1].count += it.count;
+            continue;
+        }
+        out[have++] = it;
+        places[k] = (uint32_t)have;
+        if ((it.tag & 7) == LONG_TEXT)
+            *text_bytes += sizeof(uint32_t) + kept_text(it.key).len;
+    }
+    return have;
+}
+
+/* All values become a list without repetitions in place of the table. */
+static int make_dense(al_values *v)
+{
+    const size_t n = v->table.used + v->npending;
+    const unsigned bits = piece_bits(n);
+    size_t *ends = calloc((size_t)1 << bits, sizeof *ends), most = 0, have = 0, room = 2;
+    struct al_slot *all = al_big_alloc(n * sizeof *all);
+    uint32_t *places = NULL;
+    uint64_t text_bytes = 0;
+
+    if (ends && all) {
+        make_pieces(v, all, bits, ends);
+        for (size_t i = 0, from = 0; i < (size_t)1 << bits; from = ends[i++])
+            most = ends[i] - from > most ? ends[i] - from : most;
+        while (room < 2 * most)
+            room *= 2;
+        places = malloc(room * sizeof *places);
+    }
+    if (!places) {
+        if (all)
+            al_big_free(all, n * sizeof *all);
+        free(ends);
+        return AL_ENOMEM;
+    }
+    for (size_t i = 0, from = 0; i < (size_t)1 << bits; from = ends[i++]) {
+        size_t count = ends[i] - from, fits = 2;
+
+        while (fits < 2 * count)
+            fits *= 2;
+        have += unite(all + from, count, all + have, places, fits, &text_bytes);
+    }
+    free(places);
+    free(ends);
+    free(v->pending);
+    al_big_free(v->table.slots, v->table.room * sizeof *v->table.slots);
+    v->pending = NULL;
+    v->npending = v->pending_room = 0;
+    memset(all + have, 0, (n - have) * sizeof *all);
+    v->table.slots = all;
+    v->table.room = n;
+    v->table.used = have;
+    v->table.text_bytes = text_bytes;
+    return AL_OK;
+}
+
+int al_values_settle(al_values *v, bool direct)
+{
+    al_table list;
+
+    v->direct = direct;
+    if (v->npending == 0)
+        return AL_OK;
+    if (make_dense(v) != AL_OK)
+        return AL_ENOMEM;
+    list = v->table;
+    v->table.slots = NULL;
+    v->table.room = v->table.used = 0;
+    if (make_room(&v->table, list.used) != AL_OK) {
+        v->table = list;
+        return AL_ENOMEM;
+    }
+    for (size_t k = 0; k < list.used; k++) { /* by their hashes: one walk through the table */
+        size_t i = place(list.slots[k].tag, v->table.room);
+
+        while (v->table.slots[i].count)
+            i = i + 1 < v->table.room ? i + 1 : 0;
+        v->table.slots[i] = list.slots[k];
+    }
+    v->table.used = list.used;
+    al_big_free(list.slots, list.room * sizeof *list.slots);
+    return AL_OK;
+}
+
+int al_values_finish(al_values *v)
+{
+    return v->npending ? make_dense(v) : AL_OK;
 }
 
 static int add_to_values(void *v, const al_cell *cells, size_t n, size_t stride)
@@ -606,7 +804,8 @@ int al_values_take(al_values *v, const al_counts *c)
 
 uint64_t al_values_cost(const al_values *v)
 {
-    return v->registers ? 0 : v->table.used * (uint64_t)SLOT_COST + v->table.text_bytes;
+    return v->registers ? 0
+                        : (v->table.used + v->npending) * (uint64_t)SLOT_COST + v->table.text_bytes;
 }
 
 /* The smallest count that at most KEPT values exceed. */
@@ -652,6 +851,8 @@ int al_values_estimate(al_values *v)
         return AL_ENOMEM;
     if (v->registers) /* the run was so long */
         return AL_OK;
+    if (v->npending && make_dense(v) != AL_OK)
+        return AL_ENOMEM;
     v->registers = calloc(REGISTERS, 1);
     if (!v->registers || make_room(&kept, KEPT) != AL_OK ||
         keep_frequent(v, &kept, threshold(&v->table)) != AL_OK) {

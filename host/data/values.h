@@ -2,10 +2,10 @@
  * 1.0 are one value, '1' is another.
  *
  * Values are counted segment by segment in an al_counts, on any thread, and then taken into the
- * column's al_values in the order of the segments. Exact while memory allows. al_values_estimate
- * lets go of most values: from then on the number of distinct values is an estimate, and counts are
- * kept (exactly) for those that were frequent. All of it depends on the cells and their order
- * only. */
+ * column's al_values in the order of the segments, where those of columns with many are kept as
+ * they come until they are settled. Exact while memory allows. al_values_estimate lets go of most
+ * values: from then on the number of distinct values is an estimate, and counts are kept (exactly)
+ * for those that were frequent. All of it depends on the cells and their order only. */
 #ifndef AL_DATA_VALUES_H
 #define AL_DATA_VALUES_H
 #include "data/cell.h"
@@ -55,9 +55,13 @@ void al_values_close(al_values *v);
 /* Takes the counts of the next segment; AL_OK or AL_ENOMEM. Texts are copied. */
 int al_values_take(al_values *v, const al_counts *c);
 /* What the values cost against the memory budget: a sum over the distinct values, whatever the
- * tables really take. 0 once it is an estimate. */
+ * tables really take, and no less than that while not all are settled. 0 once it is an estimate. */
 uint64_t al_values_cost(const al_values *v);
+/* Settles what was taken; AL_OK or AL_ENOMEM. direct: what comes is to be settled at once. */
+int al_values_settle(al_values *v, bool direct);
 int al_values_estimate(al_values *v);
+/* All was taken; AL_OK or AL_ENOMEM. What follows may be asked then, or when all is settled. */
+int al_values_finish(al_values *v);
 
 bool al_values_exact(const al_values *v);
 uint64_t al_values_distinct(const al_values *v);

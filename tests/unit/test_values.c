@@ -3,6 +3,7 @@
 #include "data/values.h"
 
 static al_values *v;
+static bool settle = true; /* what is added, at once */
 
 static int open_values(void **state)
 {
@@ -25,6 +26,8 @@ static void add_segment(const al_cell *cells, size_t n, size_t stride)
     al_counts_clear(&counts, 1);
     assert_int_equal(al_counts_add(&counts, cells, n, stride), AL_OK);
     assert_int_equal(al_values_take(v, &counts), AL_OK);
+    if (settle)
+        assert_int_equal(al_values_settle(v, false), AL_OK);
 }
 
 static void add(al_cell cell)
@@ -183,11 +186,18 @@ static void segments_of_many_values(void **state)
                    : i % 2 ? al_cell_integer((int64_t)i % 900)
                            : al_cell_real((double)(i % 600));
     }
-    for (size_t piece = 1000; piece <= N; piece *= 20) {
+    for (size_t piece = 1000, way = 0; piece <= N;
+         piece *= way == 3 ? 20 : 1, way = (way + 1) % 4) {
         al_values_close(v);
         assert_int_equal(al_values_open(&v), AL_OK);
+        settle = way == 0;
+        assert_int_equal(al_values_settle(v, way == 1), AL_OK);
         for (size_t i = 0; i < N; i += piece)
             add_segment(cells + i, piece, 1);
+        settle = true;
+        if (way == 2)
+            assert_int_equal(al_values_settle(v, false), AL_OK);
+        assert_int_equal(al_values_finish(v), AL_OK);
         /* Each pair of rows makes a word but where the pair begins with a number: then the other
          * row of it makes it. Numbers: the multiples of 3 below 900 and below 600. */
         assert_int_equal(al_values_distinct(v), N / 2 + 250);
