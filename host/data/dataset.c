@@ -695,26 +695,39 @@ static int write_columns(al_dataset *d, al_err *err)
     return rc;
 }
 
+struct finishing {
+    al_dataset *dataset;
+    al_scratch scratch[AL_WORK_MAX_THREADS];
+};
+
 static int finish_values(void *arg, const al_work_part *part, al_err *err)
 {
-    al_dataset *d = arg;
-    size_t column = part->index, i = 0;
+    struct finishing *f = arg;
+    const struct sheet *s = f->dataset->sheets;
+    size_t column = part->index;
 
-    while (column >= d->sheets[i].ncolumns)
-        column -= d->sheets[i++].ncolumns;
-    return al_values_finish(d->sheets[i].columns[column].values) == AL_OK ? AL_OK : no_memory(err);
+    while (column >= s->ncolumns)
+        column -= s++->ncolumns;
+    return al_values_finish(s->columns[column].values, &f->scratch[part->thread]) == AL_OK
+               ? AL_OK
+               : no_memory(err);
 }
 
 /* Columns with many values take their time. */
 static int finish_all_values(al_dataset *d, al_err *err)
 {
+    struct finishing f = { .dataset = d };
     size_t columns = 0;
     al_work work;
+    int rc;
 
     for (size_t i = 0; i < d->nsheets; i++)
         columns += d->sheets[i].ncolumns;
     al_work_init(&work, al_pool_threads(d->pool), NULL);
-    return al_work_each(&work, columns, finish_values, d, err);
+    rc = al_work_each(&work, columns, finish_values, &f, err);
+    for (unsigned i = 0; i < AL_WORK_MAX_THREADS; i++)
+        al_scratch_free(&f.scratch[i]);
+    return rc;
 }
 
 int al_dataset_finish(al_dataset *d, const al_dataset_meta *meta, al_err *err)

@@ -8,6 +8,7 @@
 #include "base/big.h"
 #include "base/err.h"
 #include "base/hash_inline.h"
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,10 @@ struct al_values {
      * all go here, until they are settled. */
     struct al_slot *pending;
     size_t npending, pending_room;
-    bool direct;              /* they go to the table at once */
+    bool direct;   /* they go to the table at once */
+    bool finished; /* the table is gone; its `used` and these are left */
+    struct al_slot top[AL_VALUES_TOP];
+    size_t ntop;
     unsigned char *registers; /* NULL: exact */
     uint64_t exact_distinct;  /* when it became an estimate */
 };
@@ -174,7 +178,7 @@ static void free_chunks(struct al_chunk *c)
     while (c) {
         struct al_chunk *next = c->next;
 
-        free(c);
+        al_big_free(c, sizeof *c + c->room);
         c = next;
     }
 }
@@ -282,10 +286,10 @@ static uint64_t keep_text(al_table *t, const char *text, uint32_t len)
     unsigned char *p;
 
     if (!c || c->room - c->used < need) {
-        size_t room = !c ? CHUNK_MIN : c->room < CHUNK_MAX ? c->room * 2 : CHUNK_MAX;
+        size_t room = !c ? CHUNK_MIN : c->room < CHUNK_MAX / 2 ? c->room * 2 : CHUNK_MAX;
 
         room = room < need ? need : room;
-        c = malloc(sizeof *c + room);
+        c = al_big_alloc(sizeof *c + room);
         if (!c)
             return 0;
         *c = (struct al_chunk){ .next = t->chunks, .room = room };
@@ -601,6 +605,59 @@ static int take_list(al_values *v, const struct al_listed *list, size_t n)
     return AL_OK;
 }
 
+static double number_of(const al_cell *cell)
+{
+    return cell->kind == AL_CELL_INTEGER ? (double)cell->integer : cell->real;
+}
+
+int al_cell_compare(const al_cell *a, const al_cell *b)
+{
+    int x = a->kind == AL_CELL_NULL ? 0 : a->kind == AL_CELL_TEXT ? 2 : 1;
+    int y = b->kind == AL_CELL_NULL ? 0 : b->kind == AL_CELL_TEXT ? 2 : 1;
+
+    if (x != y || x == 0)
+        return x - y;
+    if (x == 2) {
+        int order = memcmp(a->text, b->text, a->len < b->len ? a->len : b->len);
+
+        return order ? order : (a->len > b->len) - (a->len < b->len);
+    }
+    /* Stored integers fit a double exactly. */
+    return (number_of(a) > number_of(b)) - (number_of(a) < number_of(b));
+}
+
+/* Whether a is to be shown before b. */
+static bool before(const struct al_slot *a, const struct al_slot *b)
+{
+    al_cell x, y;
+
+    if (a->count != b->count)
+        return a->count > b->count;
+    x = value_of(a);
+    y = value_of(b);
+    return al_cell_compare(&x, &y) < 0;
+}
+
+/* The values that come first of those in n slots; how many, at most AL_VALUES_TOP. */
+static size_t rank(const struct al_slot *slots, size_t n, struct al_slot *top)
+{
+    size_t have = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        const struct al_slot *s = &slots[k];
+        size_t i;
+
+        if (!s->count || (have == AL_VALUES_TOP && s->count < top[have - 1].count))
+            continue;
+        for (i = have < AL_VALUES_TOP ? have++ : have; i > 0 && before(s, &top[i - 1]); i--)
+            if (i < AL_VALUES_TOP)
+                top[i] = top[i - 1];
+        if (i < AL_VALUES_TOP)
+            top[i] = *s;
+    }
+    return have;
+}
+
 /* ---- settling ----
  *
  * A column with many values would look each of them up in a table that no cache holds. So they are
@@ -682,17 +739,16 @@ static size_t unite(const struct al_slot *piece, size_t n, struct al_slot *out, 
     return have;
 }
 
-/* All values become a list without repetitions in place of the table. */
-static int make_dense(al_values *v)
+/* All values without repetitions to `all`, which has room for *n, with repetitions; *n becomes how
+ * many they are. The order is that of their hashes. */
+static int unite_all(const al_values *v, struct al_slot *all, size_t *n, uint64_t *text_bytes)
 {
-    const size_t n = v->table.used + v->npending;
-    const unsigned bits = piece_bits(n);
+    const unsigned bits = piece_bits(*n);
     size_t *ends = calloc((size_t)1 << bits, sizeof *ends), most = 0, have = 0, room = 2;
-    struct al_slot *all = al_big_alloc(n * sizeof *all);
     uint32_t *places = NULL;
-    uint64_t text_bytes = 0;
 
-    if (ends && all) {
+    *text_bytes = 0;
+    if (ends) {
         make_pieces(v, all, bits, ends);
         for (size_t i = 0, from = 0; i < (size_t)1 << bits; from = ends[i++])
             most = ends[i] - from > most ? ends[i] - from : most;
@@ -700,64 +756,94 @@ static int make_dense(al_values *v)
             room *= 2;
         places = malloc(room * sizeof *places);
     }
-    if (!places) {
-        if (all)
-            al_big_free(all, n * sizeof *all);
-        free(ends);
-        return AL_ENOMEM;
-    }
-    for (size_t i = 0, from = 0; i < (size_t)1 << bits; from = ends[i++]) {
+    for (size_t i = 0, from = 0; places && i < (size_t)1 << bits; from = ends[i++]) {
         size_t count = ends[i] - from, fits = 2;
 
         while (fits < 2 * count)
             fits *= 2;
-        have += unite(all + from, count, all + have, places, fits, &text_bytes);
+        have += unite(all + from, count, all + have, places, fits, text_bytes);
     }
-    free(places);
+    *n = have;
     free(ends);
+    if (!places)
+        return AL_ENOMEM;
+    free(places);
+    return AL_OK;
+}
+
+static void drop_pending(al_values *v)
+{
     free(v->pending);
-    al_big_free(v->table.slots, v->table.room * sizeof *v->table.slots);
     v->pending = NULL;
     v->npending = v->pending_room = 0;
-    memset(all + have, 0, (n - have) * sizeof *all);
-    v->table.slots = all;
-    v->table.room = n;
-    v->table.used = have;
-    v->table.text_bytes = text_bytes;
-    return AL_OK;
 }
 
 int al_values_settle(al_values *v, bool direct)
 {
-    al_table list;
+    const size_t room = v->table.used + v->npending;
+    al_table table = { .chunks = v->table.chunks };
+    struct al_slot *all;
+    size_t n = room;
+    int rc;
 
     v->direct = direct;
     if (v->npending == 0)
         return AL_OK;
-    if (make_dense(v) != AL_OK)
-        return AL_ENOMEM;
-    list = v->table;
-    v->table.slots = NULL;
-    v->table.room = v->table.used = 0;
-    if (make_room(&v->table, list.used) != AL_OK) {
-        v->table = list;
-        return AL_ENOMEM;
-    }
-    for (size_t k = 0; k < list.used; k++) { /* by their hashes: one walk through the table */
-        size_t i = place(list.slots[k].tag, v->table.room);
+    all = al_big_alloc(room * sizeof *all);
+    rc = all ? unite_all(v, all, &n, &table.text_bytes) : AL_ENOMEM;
+    if (rc == AL_OK)
+        rc = make_room(&table, n);
+    for (size_t k = 0; k < n && rc == AL_OK; k++) { /* one walk through the table */
+        size_t i = place(all[k].tag, table.room);
 
-        while (v->table.slots[i].count)
-            i = i + 1 < v->table.room ? i + 1 : 0;
-        v->table.slots[i] = list.slots[k];
+        while (table.slots[i].count)
+            i = i + 1 < table.room ? i + 1 : 0;
+        table.slots[i] = all[k];
     }
-    v->table.used = list.used;
-    al_big_free(list.slots, list.room * sizeof *list.slots);
+    al_big_free(all, room * sizeof *all);
+    if (rc != AL_OK)
+        return rc;
+    table.used = n;
+    al_big_free(v->table.slots, v->table.room * sizeof *v->table.slots);
+    v->table = table;
+    drop_pending(v);
     return AL_OK;
 }
 
-int al_values_finish(al_values *v)
+void al_scratch_free(al_scratch *s)
 {
-    return v->npending ? make_dense(v) : AL_OK;
+    al_big_free(s->bytes, s->room);
+    *s = (al_scratch){ 0 };
+}
+
+static int scratch_room(al_scratch *s, size_t bytes)
+{
+    if (bytes <= s->room)
+        return AL_OK;
+    al_scratch_free(s);
+    s->bytes = al_big_alloc(bytes);
+    s->room = s->bytes ? bytes : 0;
+    return s->bytes ? AL_OK : AL_ENOMEM;
+}
+
+int al_values_finish(al_values *v, al_scratch *scratch)
+{
+    size_t n = v->table.used + v->npending;
+    uint64_t text_bytes;
+
+    if (v->npending == 0)
+        return AL_OK;
+    if (scratch_room(scratch, n * sizeof(struct al_slot)) != AL_OK ||
+        unite_all(v, scratch->bytes, &n, &text_bytes) != AL_OK)
+        return AL_ENOMEM;
+    v->ntop = rank(scratch->bytes, n, v->top);
+    v->finished = true;
+    al_big_free(v->table.slots, v->table.room * sizeof *v->table.slots);
+    v->table.slots = NULL;
+    v->table.room = 0;
+    v->table.used = n;
+    drop_pending(v);
+    return AL_OK;
 }
 
 static int add_to_values(void *v, const al_cell *cells, size_t n, size_t stride)
@@ -851,7 +937,7 @@ int al_values_estimate(al_values *v)
         return AL_ENOMEM;
     if (v->registers) /* the run was so long */
         return AL_OK;
-    if (v->npending && make_dense(v) != AL_OK)
+    if (al_values_settle(v, v->direct) != AL_OK)
         return AL_ENOMEM;
     v->registers = calloc(REGISTERS, 1);
     if (!v->registers || make_room(&kept, KEPT) != AL_OK ||
@@ -898,52 +984,18 @@ uint64_t al_values_distinct(const al_values *v)
     return n > v->exact_distinct ? n : v->exact_distinct;
 }
 
-static double number_of(const al_cell *cell)
-{
-    return cell->kind == AL_CELL_INTEGER ? (double)cell->integer : cell->real;
-}
-
-int al_cell_compare(const al_cell *a, const al_cell *b)
-{
-    int x = a->kind == AL_CELL_NULL ? 0 : a->kind == AL_CELL_TEXT ? 2 : 1;
-    int y = b->kind == AL_CELL_NULL ? 0 : b->kind == AL_CELL_TEXT ? 2 : 1;
-
-    if (x != y || x == 0)
-        return x - y;
-    if (x == 2) {
-        int order = memcmp(a->text, b->text, a->len < b->len ? a->len : b->len);
-
-        return order ? order : (a->len > b->len) - (a->len < b->len);
-    }
-    /* Stored integers fit a double exactly. */
-    return (number_of(a) > number_of(b)) - (number_of(a) < number_of(b));
-}
-
-size_t al_values_top(const al_values *v, al_value_count *top, size_t n)
+size_t al_values_top(al_values *v, al_value_count *top, size_t n)
 {
     size_t have = 0;
 
+    assert(n <= AL_VALUES_TOP);
     for (; !v->scattered && have < n && have < v->run; have++)
         top[have] = (al_value_count){ al_cell_integer(v->run_first + (int64_t)have), 1 };
-    for (size_t k = 0; k < v->table.room; k++) {
-        const struct al_slot *s = &v->table.slots[k];
-        al_value_count it;
-        size_t i;
-
-        if (!s->count || (have == n && (n == 0 || s->count < top[n - 1].count)))
-            continue;
-        it = (al_value_count){ value_of(s), s->count };
-        for (i = have < n ? have++ : n; i > 0; i--) {
-            const al_value_count *before = &top[i - 1];
-
-            if (before->count > it.count ||
-                (before->count == it.count && al_cell_compare(&before->value, &it.value) < 0))
-                break;
-            if (i < n)
-                top[i] = *before;
-        }
-        if (i < n)
-            top[i] = it;
-    }
+    if (!v->scattered)
+        return have;
+    if (!v->finished)
+        v->ntop = rank(v->table.slots, v->table.room, v->top);
+    for (; have < n && have < v->ntop; have++)
+        top[have] = (al_value_count){ value_of(&v->top[have]), v->top[have].count };
     return have;
 }

@@ -30,6 +30,8 @@ typedef struct al_counts {
     size_t listed, list_room, told;
 } al_counts;
 
+#define AL_VALUES_TOP 5
+
 typedef struct al_values al_values;
 
 typedef struct al_value_count {
@@ -60,13 +62,21 @@ uint64_t al_values_cost(const al_values *v);
 /* Settles what was taken; AL_OK or AL_ENOMEM. direct: what comes is to be settled at once. */
 int al_values_settle(al_values *v, bool direct);
 int al_values_estimate(al_values *v);
+/* Memory that one finish leaves for the next. */
+typedef struct al_scratch {
+    void *bytes;
+    size_t room;
+} al_scratch;
+
+void al_scratch_free(al_scratch *s);
 /* All was taken; AL_OK or AL_ENOMEM. What follows may be asked then, or when all is settled. */
-int al_values_finish(al_values *v);
+int al_values_finish(al_values *v, al_scratch *scratch);
 
 bool al_values_exact(const al_values *v);
 uint64_t al_values_distinct(const al_values *v);
-/* The most frequent values, at most n, ties in SQLite's order; how many there are. */
-size_t al_values_top(const al_values *v, al_value_count *top, size_t n);
+/* The most frequent values, at most n <= AL_VALUES_TOP, ties in SQLite's order; how many there are.
+ * They are good until values are taken again. */
+size_t al_values_top(al_values *v, al_value_count *top, size_t n);
 
 /* SQLite's order: NULL, numbers, texts by their bytes. */
 int al_cell_compare(const al_cell *a, const al_cell *b);

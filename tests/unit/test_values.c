@@ -177,6 +177,7 @@ static void segments_of_many_values(void **state)
     enum { N = 20000 };
     char(*words)[16] = malloc(N * sizeof *words);
     al_cell *cells = malloc(N * sizeof *cells);
+    al_scratch scratch = { 0 };
     al_value_count top[3];
 
     (void)state;
@@ -197,7 +198,7 @@ static void segments_of_many_values(void **state)
         settle = true;
         if (way == 2)
             assert_int_equal(al_values_settle(v, false), AL_OK);
-        assert_int_equal(al_values_finish(v), AL_OK);
+        assert_int_equal(al_values_finish(v, &scratch), AL_OK);
         /* Each pair of rows makes a word but where the pair begins with a number: then the other
          * row of it makes it. Numbers: the multiples of 3 below 900 and below 600. */
         assert_int_equal(al_values_distinct(v), N / 2 + 250);
@@ -205,6 +206,7 @@ static void segments_of_many_values(void **state)
         assert_int_equal(top[0].count, top[1].count);
         assert_true(top[0].value.kind != AL_CELL_TEXT);
     }
+    al_scratch_free(&scratch);
     free(cells);
     free(words);
 }
