@@ -19,7 +19,6 @@
 #define MAX_SAMPLE     10000 /* rows */
 #define SAMPLE_COLUMNS 16
 #define RANKED         16384 /* so many groups are put in the order of their keys by ranks */
-#define NO_ORDER       UINT32_MAX
 #define REST           UINT32_MAX
 
 struct key_spec {
@@ -855,13 +854,12 @@ static int choose_parts(struct run *r, const struct group *g, unsigned key, cons
 }
 
 /* Parts become their places among those shown. */
-static int map_shown(const struct key_spec *k, struct parts *p, al_cube_key *c, al_err *err)
+static int map_shown(struct parts *p, al_cube_key *c, al_err *err)
 {
     uint32_t last = p->nshown && p->shown[p->nshown - 1] == REST ? p->nshown - 1 : 0;
     uint32_t *place = malloc(p->n * sizeof *place);
     al_vector *v = (al_vector *)p->v;
 
-    (void)k;
     if (!place)
         return no_memory(err);
     for (uint32_t i = 0; i < p->n; i++)
@@ -934,7 +932,7 @@ static int run_margins(struct run *r, al_err *err)
                 continue;
             rc = choose_parts(r, g, k, &g->margins[k], 0, &g->parts[k], err);
             if (rc == AL_OK)
-                rc = map_shown(&g->keys[k], &g->parts[k], &g->cube.keys[k], err);
+                rc = map_shown(&g->parts[k], &g->cube.keys[k], err);
             al_cube_free(&g->margins[k]);
         }
     return rc;
@@ -971,6 +969,8 @@ static void write_text(al_json_out *o, const al_cell *cell)
     al_buf_add(&cut, cell->text, keep);
     al_buf_str(&cut, "\xE2\x80\xA6");
     al_json_string(o, cut.data ? cut.data : "", cut.len);
+    if (cut.failed)
+        o->b->failed = cut.failed;
     al_buf_free(&cut);
 }
 
@@ -999,7 +999,7 @@ static uint32_t part_at(const struct answer *a, size_t i, unsigned key)
 }
 
 /* How many parts of the key occur in groups with rows. */
-static uint64_t count_parts(const struct answer *a, unsigned key)
+static uint64_t count_parts(al_json_out *o, const struct answer *a, unsigned key)
 {
     const struct group *g = a->g;
     const al_cube *c = &g->cube;
@@ -1011,6 +1011,8 @@ static uint64_t count_parts(const struct answer *a, unsigned key)
     if (c->nkeys == 1)
         return a->all;
     seen = calloc(c->keys[key].parts, sizeof *seen);
+    if (!seen)
+        o->b->failed = AL_ENOMEM;
     for (uint32_t i = 0; seen && i < c->n; i++)
         if (al_cube_rows(c, i) > 0) {
             uint32_t part = al_cube_part(c, i, key);
@@ -1029,7 +1031,7 @@ static void write_key(al_json_out *o, const struct answer *a, unsigned key)
 
     al_json_begin_object(o);
     al_json_key(o, "count");
-    al_json_int(o, (int64_t)count_parts(a, key));
+    al_json_int(o, (int64_t)count_parts(o, a, key));
     al_json_key(o, "values");
     al_json_begin_array(o);
     for (size_t i = 0; i < a->n; i++) {

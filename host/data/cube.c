@@ -577,6 +577,12 @@ static int find_combos(al_cube *c, uint32_t rows, al_work *w, al_err *err)
 
 /* ---- running ---- */
 
+static int too_many_groups(al_err *err)
+{
+    return al_err_set(err, AL_EINVAL, "query_rejected", "",
+                      "too many groups: group by fewer columns, or by larger units or bins");
+}
+
 static int lay_out(al_cube *c, uint32_t rows, al_work *w, al_err *err)
 {
     double all = 1;
@@ -590,16 +596,18 @@ static int lay_out(al_cube *c, uint32_t rows, al_work *w, al_err *err)
     for (unsigned k = 0; k < c->nkeys; k++)
         all *= c->keys[k].parts;
     if (all >= 0x1p63)
-        return al_err_set(err, AL_EINVAL, "query_rejected", "", "too many groups");
+        return too_many_groups(err);
     /* A dense cube may be larger than its rows, but not by much. */
     if (c->nkeys > 1 && all > 65536 && all > 2.0 * rows)
         rc = find_combos(c, rows, w, err);
+    else if (all > MAX_WORDS)
+        rc = too_many_groups(err);
     else
         c->n = (uint32_t)all;
     if (rc != AL_OK)
         return rc;
     if (((uint64_t)c->n + 1) * c->words > MAX_WORDS || (uint64_t)c->n * c->words > UINT32_MAX)
-        return al_err_set(err, AL_EINVAL, "query_rejected", "", "too many groups");
+        return too_many_groups(err);
     c->groups = al_big_malloc(((size_t)c->n + 2) * c->words * sizeof *c->groups);
     if (!c->groups)
         return no_memory(err);

@@ -83,7 +83,8 @@ static int add_cell(void *arg, size_t i, al_field item, al_err *err)
 
 static int read_values(al_filter *f, struct condition *c, int op, al_field list, al_err *err)
 {
-    int rc = al_fields_each(list, "filter", AL_FILTER_MAX_VALUES - f->values, add_cell, c, err);
+    size_t left = f->values < AL_FILTER_MAX_VALUES ? AL_FILTER_MAX_VALUES - f->values : 0;
+    int rc = al_fields_each(list, "filter", left, add_cell, c, err);
 
     c->op = op;
     f->values += c->n;

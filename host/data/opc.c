@@ -145,8 +145,10 @@ int al_rels_read(al_rels *rels, al_zip *zip, const char *part, al_err *err)
     al_buf_init(&name, 0);
     al_buf_add(&name, part, (size_t)(file - part));
     al_buf_printf(&name, "_rels/%s.rels", file);
-    if (name.failed)
+    if (name.failed) {
+        al_buf_free(&name);
         return no_memory(err);
+    }
     entry = al_zip_find(zip, name.data);
     al_buf_free(&name);
     return entry ? al_xml_part(zip, entry, &events, &r, NULL, err) : AL_OK;

@@ -105,7 +105,6 @@ static int end_item(struct reading *r, al_err *err)
 
     if (len)
         len = al_strings_unescape(s->bytes + r->from, len);
-
     if (len > r->max_cell)
         return too_long(r, err);
     if (s->count == s->ends_room) {
@@ -147,14 +146,14 @@ static int on_text(void *data, const char *text, size_t len, al_err *err)
         return AL_OK;
     if ((s->used - r->from + len) / MOST_ESCAPED > r->max_cell)
         return too_long(r, err);
+    if (len >= AL_STRINGS_BYTES - s->used)
+        return too_many(r, err);
     if (s->room - s->used < len) {
         size_t room = s->room ? s->room : 65536;
         char *more;
 
         while (room - s->used < len)
             room *= 2;
-        if (s->used + len >= AL_STRINGS_BYTES)
-            return too_many(r, err);
         more = realloc(s->bytes, room);
         if (!more)
             return no_memory(err);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AL_STRINGS_BYTES (UINT32_C(1) << 31) /* of all strings, at most */
+#define AL_STRINGS_BYTES (UINT32_C(1) << 31) /* all strings have less: an end has a bit left */
 #define AL_STRINGS_PLAIN (UINT32_C(1) << 31) /* in an end: a text, and no number written as one */
 
 typedef struct al_strings {

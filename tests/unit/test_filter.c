@@ -201,6 +201,26 @@ static void what_is_wrong_is_said(void **state)
     }
 }
 
+/* Values count in all conditions together, single ones too. */
+static void values_have_an_end(void **state)
+{
+    al_filter *f;
+    al_buf json;
+    al_err err;
+
+    (void)state;
+    al_buf_init(&json, 0);
+    al_buf_str(&json, "[{\"column\":\"c0\",\"eq\":0},{\"column\":\"c0\",\"in\":[0");
+    for (int i = 1; i < AL_FILTER_MAX_VALUES - 1; i++)
+        al_buf_printf(&json, ",%d", i);
+    al_buf_str(&json, "]},{\"column\":\"c0\",\"eq\":0}");
+    al_buf_str(&json, ",{\"column\":\"c0\",\"notIn\":[1,2]}]");
+    assert_int_equal(json.failed, AL_OK);
+    assert_int_equal(al_filter_parse(&f, json.data, json.len, scan, &err), AL_EINVAL);
+    assert_string_equal(err.detail, "filter: more than 0");
+    al_buf_free(&json);
+}
+
 static void equal_filters(void **state)
 {
     static const char *const json[] = {
@@ -228,6 +248,7 @@ int main(void)
         cmocka_unit_test(conditions),
         cmocka_unit_test(letters_of_any_case),
         cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(values_have_an_end),
         cmocka_unit_test(equal_filters),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
