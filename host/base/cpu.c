@@ -1,6 +1,24 @@
 #include "base/cpu.h"
+#include <unistd.h>
+#if defined(__linux__) && !defined(AL_PORTABLE)
+#include <sched.h>
+#endif
 
 static bool plain;
+
+unsigned al_cpu_count(void)
+{
+    long n = 0;
+#if defined(__linux__) && !defined(AL_PORTABLE)
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        n = CPU_COUNT(&set);
+#endif
+    if (n <= 0)
+        n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (unsigned)n : 1;
+}
 
 bool al_cpu_avx2(void)
 {

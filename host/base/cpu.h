@@ -1,4 +1,4 @@
-/* What the processor can do beyond what every one of its family can. */
+/* Which processors there are, and what they can do beyond what all of their family can. */
 #ifndef AL_BASE_CPU_H
 #define AL_BASE_CPU_H
 #include <stdbool.h>
@@ -8,6 +8,9 @@
 #else
 #define AL_CPU_X86 0
 #endif
+
+/* Processors that this process may use, at least 1. */
+unsigned al_cpu_count(void);
 
 /* AVX2, with BMI and POPCNT. */
 bool al_cpu_avx2(void);

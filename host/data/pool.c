@@ -1,13 +1,10 @@
 /* A ring of jobs. Whoever finds the oldest one done, and nobody at it, gives it its turn. */
 #include "data/pool.h"
+#include "base/cpu.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#if defined(__linux__)
-#include <sched.h>
-#endif
 
 #define AHEAD 1 /* jobs under way beside one for each thread */
 
@@ -123,19 +120,6 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-static unsigned processors(void)
-{
-#if defined(__linux__) && !defined(AL_PORTABLE)
-    cpu_set_t set;
-
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return (unsigned)CPU_COUNT(&set);
-#endif
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-    return n > 0 ? (unsigned)n : 1;
-}
-
 int al_pool_open(al_pool **out, unsigned threads, const al_pool_calls *calls, al_err *err)
 {
     al_pool *p = calloc(1, sizeof *p);
@@ -144,7 +128,7 @@ int al_pool_open(al_pool **out, unsigned threads, const al_pool_calls *calls, al
     if (!p)
         return al_err_set(err, AL_ENOMEM, "internal", "input", "not enough memory");
     p->calls = calls;
-    p->nthreads = threads ? threads : processors();
+    p->nthreads = threads ? threads : al_cpu_count();
     if (p->nthreads > AL_POOL_MAX_THREADS)
         p->nthreads = AL_POOL_MAX_THREADS;
     p->room = p->nthreads == 1 ? 1 : p->nthreads + AHEAD;

@@ -134,7 +134,7 @@ void al_store_done(al_store *s)
     make_room(s, 0);
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
+bool al_store_same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            a->st_mtime == b->st_mtime;
@@ -150,7 +150,7 @@ static void drop_stale(al_store *s)
         struct stat now;
 
         if (++n < MAX_TABLES && fstat(t->fd, &now) == 0 && now.st_nlink == t->stat.st_nlink &&
-            same_file(&now, &t->stat)) {
+            al_store_same_file(&now, &t->stat)) {
             at = &t->next;
         } else {
             *at = t->next;
@@ -165,7 +165,7 @@ static al_store_table *find(al_store *s, const struct stat *st, const char *name
     for (al_store_table **at = &s->tables; *at; at = &(*at)->next) {
         al_store_table *t = *at;
 
-        if (!same_file(&t->stat, st) || strcmp(al_scan_table(t->scan), name) != 0)
+        if (!al_store_same_file(&t->stat, st) || strcmp(al_scan_table(t->scan), name) != 0)
             continue;
         *at = t->next;
         t->next = s->tables;

@@ -6,8 +6,10 @@
 #include "data/scan.h"
 #include "data/vector.h"
 #include "data/work.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #define AL_STORE_BUDGET (UINT64_C(256) << 20)
 
@@ -27,6 +29,9 @@ void al_store_done(al_store *s);
  * al_store_budget or al_store_done. */
 int al_store_get(al_store *s, int fd, const char *table, al_store_table **out, al_err *err);
 const al_scan *al_store_scan(const al_store_table *t);
+
+/* Whether a dataset looks the same as before; what was made of it holds as long as it does. */
+bool al_store_same_file(const struct stat *a, const struct stat *b);
 
 /* Reads those of the n columns (any order) that are not there yet, in one pass. Vectors that others
  * asked for go when the budget demands it; those asked for here do not, until al_store_get. */

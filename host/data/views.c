@@ -236,12 +236,6 @@ static void make_room(al_views *v, uint64_t bytes)
     }
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtime == b->st_mtime;
-}
-
 int al_views_open(al_views **out, al_err *err)
 {
     *out = calloc(1, sizeof **out);
@@ -299,7 +293,7 @@ int al_views_find(al_views *v, uint64_t id, int fd, const char **table, const ui
     struct stat file;
     char name[24];
 
-    if (!view || fstat(fd, &file) != 0 || !same_file(&file, &view->file)) {
+    if (!view || fstat(fd, &file) != 0 || !al_store_same_file(&file, &view->file)) {
         snprintf(name, sizeof name, "%llu", (unsigned long long)id);
         al_err_set(err, AL_ENOTFOUND, "not_found", name, "there is no such view (any more)");
         return al_err_reason(err, AL_ENOTFOUND, "view");

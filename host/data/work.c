@@ -1,10 +1,9 @@
 /* Threads are made for each call: that costs less than a leaf page, and an idle engine has none. */
 #include "data/work.h"
 #include "base/clock.h"
+#include "base/cpu.h"
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
-#include <unistd.h>
 
 struct crew {
     al_work *work;
@@ -23,25 +22,10 @@ struct hand {
     pthread_t id;
 };
 
-static unsigned processors(void)
-{
-    long n;
-#if defined(__linux__) && !defined(AL_PORTABLE)
-    cpu_set_t set;
-
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return (unsigned)CPU_COUNT(&set);
-#endif
-    n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (unsigned)n : 1;
-}
-
 void al_work_init(al_work *w, unsigned threads, al_link *link)
 {
     if (threads == 0)
-        threads = processors();
-    if (threads == 0)
-        threads = 1;
+        threads = al_cpu_count();
     w->threads = threads < AL_WORK_MAX_THREADS ? threads : AL_WORK_MAX_THREADS;
     w->link = link;
     w->deadline = 0;
