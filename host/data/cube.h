@@ -14,7 +14,6 @@
 #define AL_CUBE_KEYS     4
 #define AL_CUBE_MAX_KEYS 8 /* of a cube that others are made of */
 #define AL_CUBE_MEASURES 16
-#define AL_CUBE_GROUPS   (UINT32_C(1) << 26) /* more are grouped by a table of those that occur */
 
 typedef struct al_cube_key {
     uint32_t parts;

@@ -46,7 +46,8 @@ static double parse(const char *sign, const char *digits, size_t len)
     return v;
 }
 
-double al_measure_number(const char *text, size_t len, bool *integer)
+/* The number that a text is to SQLite's sum; whether all of it is an integer. */
+static double number_of_text(const char *text, size_t len, bool *integer)
 {
     const char *p = text, *end = text + len, *sign, *digits;
     bool any = false, whole = true;
@@ -95,7 +96,7 @@ static double number_of(const al_cell *cell, bool *integer)
     switch (cell->kind) {
     case AL_CELL_INTEGER: return (double)cell->integer;
     case AL_CELL_REAL: return cell->real;
-    default: return al_measure_number(cell->text, cell->len, integer);
+    default: return number_of_text(cell->text, cell->len, integer);
     }
 }
 

@@ -42,7 +42,4 @@ void al_measure_words(const al_measure *m, uint32_t first, uint32_t n, al_word *
 /* The cell that a word of AL_MEASURE_ORDER stands for. */
 al_cell al_measure_cell(const al_measure *m, al_word word);
 
-/* The number that a text is to SQLite's sum; whether all of it is an integer. */
-double al_measure_number(const char *text, size_t len, bool *integer);
-
 #endif

@@ -819,21 +819,6 @@ uint32_t al_scan_leaf_row(const al_scan *s, size_t leaf)
     return s->leaf_row[leaf < s->nleaves ? leaf : s->nleaves];
 }
 
-size_t al_scan_leaf_of(const al_scan *s, uint32_t row)
-{
-    size_t low = 0, high = s->nleaves;
-
-    while (high - low > 1) { /* the leaf is in [low, high) */
-        size_t middle = low + (high - low) / 2;
-
-        if (s->leaf_row[middle] <= row)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 unsigned al_scan_page_size(const al_scan *s)
 {
     return s->size;

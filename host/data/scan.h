@@ -38,7 +38,6 @@ size_t al_scan_find(const al_scan *s, const char *name, size_t len);
  * leaf, the number of rows. */
 size_t al_scan_leaves(const al_scan *s);
 uint32_t al_scan_leaf_row(const al_scan *s, size_t leaf);
-size_t al_scan_leaf_of(const al_scan *s, uint32_t row); /* row < al_scan_rows(s) */
 unsigned al_scan_page_size(const al_scan *s);
 
 /* Some rows, column by column: cell k of row i is cells[k * stride + i]. */

@@ -32,7 +32,6 @@ double al_vector_unit(int decimals)
 /* ---- values as bytes ---- */
 
 enum { LONG_TEXT = 248, INTEGER, REAL }; /* first bytes; less: a text of so many */
-#define MAX_VALUE 9                      /* bytes of a number */
 
 static size_t put_value(unsigned char *p, const al_cell *v)
 {
@@ -1632,17 +1631,4 @@ void al_vector_keys(const al_vector *v, uint32_t first, uint32_t n, uint64_t *ke
             keys[i] = reals[first + i] != reals[first + i] ? 0 : real_key(reals[first + i]);
         break;
     }
-}
-
-unsigned al_vector_key_bits(const al_vector *v)
-{
-    unsigned bits = 1;
-
-    if (v->form == AL_VECTOR_INTEGERS)
-        return 8u * v->width;
-    if (v->form == AL_VECTOR_REALS)
-        return 64;
-    while (bits < 32 && v->codes >> bits)
-        bits++;
-    return bits;
 }

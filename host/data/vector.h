@@ -76,8 +76,7 @@ int al_vector_rank(al_vector *v, al_work *w, al_err *err);
 
 /* Numbers that are in the order of the cells of rows [first, first + n), and equal when those are:
  * SQLite's order, NULL 0 and first, then numbers, then texts by their bytes. A vector of codes
- * needs its rank. al_vector_key_bits: none of them has more bits than that. */
+ * needs its rank. */
 void al_vector_keys(const al_vector *v, uint32_t first, uint32_t n, uint64_t *keys);
-unsigned al_vector_key_bits(const al_vector *v);
 
 #endif
