@@ -191,6 +191,13 @@ class View(Tables):
             self.assertEqual(t.screen()[0], "first screen")
             self.line(t.screen(), "The first 10 of 50 rows")
 
+    def test_no_row_is_left_out_however_large_they_are(self):
+        row = ",".join(["x" * 1100] * 1000) + "\n"  # one answer of the engine takes 64 MiB of them
+        self.put("wide.csv", ",".join(f"c{n}" for n in range(1000)) + "\n" + row * 65)
+        head = self.json("data", "view", "wide.csv", "--head", "100")
+        self.assertEqual(len(head["rows"]), 65)
+        self.assertFalse(head["truncated"])
+
     def test_schema_and_statistics_are_printed(self):
         self.put("a.csv", "Año de venta,x\n2024,a\n2025,b\n")
         text = self.alisio("data", "view", "a.csv", "--schema").stdout

@@ -7,7 +7,6 @@ local term = require "std.term"
 local words = require "alisio.kernel.words"
 local data = require "alisio.data"
 local distribution = require "alisio.data.distribution"
-local sql_text = require "alisio.data.sql"
 local cells = require "alisio.ui.cli.lib.cells"
 local inspect_page = require "alisio.ui.cli.lib.inspect"
 local progress = require "alisio.ui.cli.lib.progress"
@@ -45,7 +44,7 @@ local said = {
 
 local NAMED = { tab = "\t", ["\\t"] = "\t" }
 local HEAD = 10
-local BLOCK = 1000 -- rows of one question
+local BLOCK = 1000 -- rows of one page
 local DRAW_MS = 1500 -- that all histograms may take; those that come later are left out
 
 local SCHEMA = { en = { "column", "type", "heading in the file" }, es = { "columna", "tipo", "encabezado en el archivo" } }
@@ -249,20 +248,21 @@ end
 
 --- The first rows of a sheet.
 local function head(ctx, session, described, sheet, count)
-  local names, parts, rows = {}, {}, json.array()
+  local names, rows = {}, json.array()
   for i, column in ipairs(sheet.columns) do
-    names[i], parts[i] = column.name, sql_text.name(column.name)
+    names[i] = column.name
   end
   count = math.min(count, sheet.rows)
-  for first = 1, count, BLOCK do
-    local last = math.min(count, first + BLOCK - 1)
-    local answer, message, id, fields = session.data:query(described.id, ("SELECT %s FROM %s WHERE rowid BETWEEN %d AND %d"):format(
-      table.concat(parts, ", "), sql_text.name(sheet.table), first, last), { maxRows = BLOCK, raw = true })
-    if not answer then
+  while #rows < count do -- a page has fewer rows than it may where these are large
+    local page, message, id, fields = session.data:rows(described.id, {
+      sheet = sheet.table, first = #rows + 1, count = math.min(count - #rows, BLOCK), raw = true,
+    })
+    if not page then
       return nil, message, id, fields
     end
-    local block = json.decode(answer.rowsJson)
+    local block = json.decode(page.rowsJson)
     table.move(block, 1, #block, #rows + 1, rows)
+    count = #block > 0 and count or #rows -- else one that lies would keep us here
   end
   if ctx.json then
     ctx:print { table = sheet.table, columns = json.array(names), rows = rows, truncated = count < sheet.rows }
