@@ -99,6 +99,14 @@ local VIEW = schema.compile {
   type = "object", required = { "rows" }, properties = { rows = { type = "integer", minimum = 0 } },
 }
 
+local PROGRESS = schema.compile {
+  type = "object", required = { "bytes", "total", "rows" },
+  properties = {
+    bytes = { type = "integer", minimum = 0 }, total = { type = "integer", minimum = 0 },
+    rows = { type = "integer", minimum = 0 },
+  },
+}
+
 local function distrust(why)
   return nil, "the engine sent what it should not: " .. why, "engine_failed", { detail = why }
 end
@@ -138,6 +146,20 @@ end
 
 local function no_frames(kind)
   return kind == "progress", "rows that were not asked for"
+end
+
+-- Frames of a request that takes long.
+local function only_progress(on_progress)
+  return function(kind, text)
+    if kind ~= "progress" then
+      return false, "something else than progress"
+    end
+    local progress, _, _, fields = read_reply(text, PROGRESS)
+    if progress and on_progress then
+      on_progress(progress)
+    end
+    return progress, fields and fields.detail
+  end
 end
 
 local function open_input(input)
@@ -212,7 +234,7 @@ end
 ---@param request { input: string|table, output: string, name: string, overrides: table?, limits: table?, threads: integer?, sample: integer?, on_progress: fun(progress: table)?, keep: (fun(description: table, commit: fun()): boolean?)? }
 ---   input: a path or an open file of std.fs; name: what the file is called, a hint of its format;
 ---   overrides: format, delimiter, header, encoding, skip; limits: maxRows, maxColumns, maxCellBytes,
----   maxFileBytes; progress: bytes, total, rows; keep: is called when the file is
+---   maxFileBytes; threads: all processors when left out; progress: bytes, total, rows; keep: is called when the file is
 ---   ready, and makes it appear by calling commit, which like itself returns true, or nil and why not
 ---@return table? description  format, encoding, delimiter, rows, irregularRows, sha256, bytes, sheets, notes
 ---@return string? err
@@ -239,13 +261,7 @@ function Engine:ingest(request)
     return nil, err3, id3, fields3
   end
   local result
-  result, err, id, fields = converse(e, message, { input, output }, nil, function(kind, text)
-    local progress = kind == "progress" and json.decode(text, REPLY)
-    if progress and request.on_progress then
-      request.on_progress(progress)
-    end
-    return progress, "progress that is none"
-  end)
+  result, err, id, fields = converse(e, message, { input, output }, nil, only_progress(request.on_progress))
   if not result then
     return nil, err, id, fields
   end
@@ -409,17 +425,6 @@ local function ask_pages(self, path, message, timeout, on_frame, raw)
   message.forget = #self.forgotten > 0 and json.array(self.forgotten) or nil
   self.forgotten = {}
   return ask(self, self.pages, path, message, timeout, on_frame, raw)
-end
-
--- Frames of a request that reads columns, perhaps for long.
-local function only_progress(on_progress)
-  return function(kind, text)
-    local progress = kind == "progress" and json.decode(text, REPLY)
-    if progress and on_progress then
-      on_progress(progress)
-    end
-    return progress, "something else than progress"
-  end
 end
 
 local function build(view, on_progress)

@@ -412,12 +412,18 @@ describe("std.dataset", function()
     assert.equal("engine_failed", id)
   end)
 
-  -- An engine of our own: it answers every request with `reply`, a frame of the kind RESULT.
-  local function engine_that_says(reply)
+  local RESULT, PROGRESS = 4, 2
+  local function frame(kind, body)
+    return string.pack("<I4B", #body, kind) .. body
+  end
+
+  -- An engine of our own: it answers every request with `reply`, a frame of the kind RESULT, behind
+  -- the frames in `front`.
+  local function engine_that_says(reply, front)
     local file = dir .. "/liar"
     assert(fs.write(file, "#!/bin/sh\nexec 3<&3\nhead -c 5 <&3 >/dev/null\ncat >&3 '" .. dir .. "/reply'\nsleep 5\n",
       { mode = 448 }))
-    assert(fs.write(dir .. "/reply", string.pack("<I4B", #reply, 4) .. reply))
+    assert(fs.write(dir .. "/reply", (front or "") .. frame(RESULT, reply)))
     return dataset.open_engine { tmp = dir .. "/tmp", program = file }
   end
 
@@ -429,6 +435,22 @@ describe("std.dataset", function()
     end
     local plain <close> = engine_that_says(whole:format("0", ""))
     assert.same({}, assert(plain:rows(dir .. "/s.sqlite")).rows)
+  end)
+
+  it("believes no progress that is none", function()
+    local function said(progress)
+      local liar <close> = engine_that_says('{"rows":7}', frame(PROGRESS, progress))
+      local steps = {}
+      local view, _, id = liar:view(dir .. "/s.sqlite", { on_progress = function(step) steps[#steps + 1] = step end })
+      return view and view.rows or id, #steps
+    end
+    assert.same({ 7, 1 }, { said '{"bytes":1,"total":2,"rows":0}' })
+    for _, lie in ipairs {
+      "true", "[]", "{", '{"bytes":1,"total":2}', '{"bytes":-1,"total":2,"rows":0}', '{"bytes":1,"total":"2","rows":0}',
+      '{"bytes":1,"total":2,"rows":0.5}',
+    } do
+      assert.same({ "engine_failed", 0 }, { said(lie) }, lie)
+    end
   end)
 
   it("believes no description that is none", function()
