@@ -7,6 +7,7 @@ local text = require "std.text"
 local words = require "alisio.kernel.words"
 local blocks = require "alisio.ui.cli.lib.blocks"
 local cells = require "alisio.ui.cli.lib.cells"
+local pick = require("alisio.ui.cli.lib.text").pick
 
 local M = {}
 
@@ -25,7 +26,6 @@ local said = {
 ---   elapsed: milliseconds since the beginning
 ---@return string
 function M.line(step, about)
-  local pick = require("alisio.ui.cli.lib.text").pick
   local locale = about.locale
   local line = text.truncate(pick(said.reading, locale, { name = cells.text(about.name) }), about.columns // 3)
   local parts = {}
