@@ -10,6 +10,8 @@
 #include <strings.h>
 
 #define RAW_BYTES 65536
+#define PIECE     262144 /* bytes of UTF-8 that are read, hashed and checked while a cache holds them \
+                          */
 
 struct buffer {          /* of a window, with its padding */
     struct buffer *next; /* of those that were given back */
@@ -81,9 +83,9 @@ static int fill_utf8(al_window *w, al_err *err)
 
     while (!d->ended && w->len + d->tail < d->room) {
         char *from = d->buffer + w->len;
-        size_t got, have, good;
+        size_t room = d->room - w->len - d->tail, got, have, good;
         int rc =
-            al_source_file_read(d->source, from + d->tail, d->room - w->len - d->tail, &got, err);
+            al_source_file_read(d->source, from + d->tail, room < PIECE ? room : PIECE, &got, err);
 
         if (rc != AL_OK)
             return rc;
