@@ -2,7 +2,7 @@
 ---
 --- The engine is a program that is handed open files, limits itself, and answers; whatever a file
 --- does to it, this one goes on and says so ("engine_failed"). An ingestion has an engine of its own,
---- questions share at most two that are kept, pages and views of tables have one.
+--- questions share at most two that are kept; pages, views and group-bys of tables have one.
 local engine = require "host.engine"
 local fs = require "std.fs"
 local json = require "std.json"
