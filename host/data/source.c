@@ -236,6 +236,23 @@ static int check_again(al_source_file *s, const void *bytes, size_t len, al_err 
                                           : al_err_set(err, AL_EIO, "io_error", "input", changed);
 }
 
+/* A file that grows is read as far as it went; one that was written over or cut is a mixture. (What
+ * the kernel makes up while it is read has no size.) */
+static int check_unchanged(const al_source_file *s, bool may_grow, al_err *err)
+{
+    struct stat now;
+    uint64_t size;
+
+    if (fstat(s->fd, &now) != 0)
+        return al_err_errno(err, errno, "input");
+    size = (uint64_t)now.st_size;
+    if (may_grow && (s->size == 0 || (size > s->size && size >= s->at)))
+        return AL_OK;
+    if (size != s->size || memcmp(&now.st_mtim, &s->before, sizeof s->before) != 0)
+        return al_err_set(err, AL_EIO, "io_error", "input", changed);
+    return AL_OK;
+}
+
 /* The file's own next bytes, counted and hashed. */
 static int read_raw(al_source_file *s, void *out, size_t len, size_t *got, al_err *err)
 {
@@ -243,6 +260,8 @@ static int read_raw(al_source_file *s, void *out, size_t len, size_t *got, al_er
 
     if (rc == AL_OK && s->again)
         rc = check_again(s, out, *got, err);
+    if (rc == AL_OK && *got == 0)
+        rc = check_unchanged(s, true, err);
     if (rc != AL_OK || *got == 0)
         return rc;
     if (al_sha256_add(s->hash, out, *got) != AL_OK)
@@ -312,7 +331,6 @@ uint64_t al_source_file_size(const al_source_file *s)
 
 int al_source_file_sha256(al_source_file *s, char hex[65], al_err *err)
 {
-    struct stat now;
     int rc = AL_OK;
 
     hex[0] = '\0';
@@ -329,11 +347,10 @@ int al_source_file_sha256(al_source_file *s, char hex[65], al_err *err)
         return rc;
     if (s->again)
         return al_err_set(err, AL_EIO, "io_error", "input", changed);
-    if (is_packed(s)) {
+    if (is_packed(s))
         s->at = s->size;
-        if (fstat(s->fd, &now) != 0 || (uint64_t)now.st_size != s->size ||
-            memcmp(&now.st_mtim, &s->before, sizeof s->before) != 0)
-            return al_err_set(err, AL_EIO, "io_error", "input", changed);
-    }
+    rc = check_unchanged(s, !is_packed(s), err);
+    if (rc != AL_OK)
+        return rc;
     return al_sha256_end(s->hash, hex) == AL_OK ? AL_OK : hash_failed(err);
 }

@@ -41,7 +41,8 @@ int al_source_file_rewind(al_source_file *s, al_err *err);
 uint64_t al_source_file_bytes(const al_source_file *s); /* of the file, read so far */
 uint64_t al_source_file_size(const al_source_file *s);  /* of the file when it was opened */
 /* The SHA-256 of the file, to be called once, at the end: of a plain one what was read. "io_error"
- * when a second reading gave other bytes than the first, or a packed file changed meanwhile. */
+ * when a second reading gave other bytes than the first, or the file changed meanwhile: a plain one
+ * may have grown. */
 int al_source_file_sha256(al_source_file *s, char hex[65], al_err *err);
 
 #endif

@@ -138,6 +138,41 @@ static void a_second_pass_must_be_the_same(void **state)
     close(fd);
 }
 
+/* Cut or written over it would be a mixture of two files; what grew is whole as far as it was read.
+ */
+static void a_file_that_changes(void **state)
+{
+    char hex[65], out[16];
+    al_err err = { 0 };
+    al_source_file *s;
+    size_t got;
+
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        int fd = file_with("0123456789", 10, NULL);
+
+        assert_int_equal(al_source_file_open(&s, fd, 100, NULL), AL_OK);
+        read_n(s, 4);
+        usleep(20000); /* times of files are coarse */
+        if (way == 0)
+            assert_int_equal(ftruncate(fd, 3), 0);
+        else
+            assert_int_equal(pwrite(fd, "xyz", 3, way == 1 ? 6 : 10), 3);
+        if (way == 3)
+            read_n(s, 9);
+        if (way > 1) {
+            assert_int_equal(al_source_file_sha256(s, hex, &err), AL_OK);
+        } else {
+            int rc = al_source_file_read(s, out, 10, &got, &err);
+
+            assert_int_equal(rc == AL_OK ? al_source_file_sha256(s, hex, &err) : rc, AL_EIO);
+            assert_string_equal(err.id, "io_error");
+        }
+        al_source_file_close(s);
+        close(fd);
+    }
+}
+
 static void read_whole(al_source_file *s, const char *want, size_t len)
 {
     char out[4096];
@@ -257,6 +292,7 @@ int main(void)
         cmocka_unit_test(too_large),
         cmocka_unit_test(no_regular_file),
         cmocka_unit_test(a_second_pass_must_be_the_same),
+        cmocka_unit_test(a_file_that_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
