@@ -10,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK      1024          /* rows; a multiple of 64 */
-#define STRIPE     (64u * BLOCK) /* rows of one piece of work */
-#define FEW_WORDS  65536         /* of a cube that threads share */
-#define MAX_WORDS  (UINT64_C(1) << 27)
-#define PACK_WORDS 49152               /* of a cube that others are made of */
-#define PACK_SHARE 8                   /* rows that there are for each of its groups, at least */
-#define MAX_BITS   (UINT64_C(1) << 28) /* of (group, value) pairs seen */
-#define MAX_PASSES 16                  /* over the rows, for so many bits each */
+#define BLOCK        1024          /* rows; a multiple of 64 */
+#define STRIPE       (64u * BLOCK) /* rows of one piece of work */
+#define FEW_WORDS    65536         /* of a cube that threads share */
+#define MAX_WORDS    (UINT64_C(1) << 27)
+#define PACK_WORDS   49152 /* of a cube that others are made of */
+#define PACK_MEMBERS 64
+#define PACK_SHARE   8                   /* rows that there are for each of its groups, at least */
+#define MAX_BITS     (UINT64_C(1) << 28) /* of (group, value) pairs seen */
+#define MAX_PASSES   16                  /* over the rows, for so many bits each */
 
 struct space {      /* of a thread */
     al_word *words; /* of measure k: words + k * BLOCK */
@@ -701,7 +702,7 @@ static void merge_copies(struct running *r, unsigned threads)
 
 struct pack {
     al_cube cube;
-    al_cube *members[64];
+    al_cube *members[PACK_MEMBERS];
     size_t n;
 };
 
@@ -781,7 +782,7 @@ static void put_in_pack(struct pack *all, size_t *n, al_cube *c, uint32_t rows)
     al_cube united;
     size_t i = 0;
 
-    while (i < *n && !unite(&all[i].cube, c, rows, &united))
+    while (i < *n && (all[i].n == PACK_MEMBERS || !unite(&all[i].cube, c, rows, &united)))
         i++;
     if (i == *n) {
         all[i] = (struct pack){ .cube = *c };

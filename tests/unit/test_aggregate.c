@@ -589,6 +589,44 @@ static void many_at_once(void **state)
     al_buf_free(&out);
 }
 
+/* Keys that are cut are looked at one by one first: that may be more cubes than there are
+ * group-bys. */
+static void as_many_as_may_be(void **state)
+{
+    static const char group[] =
+        "{\"by\":[{\"column\":\"c0\",\"top\":2},{\"column\":\"c3\",\"top\":2},"
+        "{\"column\":\"c0\",\"top\":3},{\"column\":\"c3\",\"top\":3}]}";
+    static const char front[] = "\"groups\":[", end[] = "],\"samples\"";
+    al_buf groups, one, all, want;
+    const char *from, *to;
+
+    (void)state;
+    al_buf_init(&groups, 0);
+    al_buf_init(&one, 0);
+    al_buf_init(&all, 0);
+    al_buf_init(&want, 0);
+    al_buf_printf(&groups, "[%s]", group);
+    assert_int_equal(answer_to(NULL, groups.data, NULL, 2, &one, NULL), AL_OK);
+    from = strstr(one.data, front);
+    to = strstr(one.data, end);
+    assert_true(from && to);
+    from += strlen(front);
+    al_buf_clear(&groups);
+    for (int i = 0; i < AL_AGGREGATE_MAX_GROUPS; i++) {
+        al_buf_printf(&groups, "%c%s", i ? ',' : '[', group);
+        al_buf_str(&want, i ? "," : front);
+        al_buf_add(&want, from, (size_t)(to - from));
+    }
+    al_buf_str(&groups, "]");
+    al_buf_str(&want, end);
+    assert_int_equal(answer_to(NULL, groups.data, NULL, 2, &all, NULL), AL_OK);
+    assert_non_null(strstr(all.data, want.data));
+    al_buf_free(&groups);
+    al_buf_free(&one);
+    al_buf_free(&all);
+    al_buf_free(&want);
+}
+
 static void samples(void **state)
 {
     al_buf out;
@@ -680,6 +718,7 @@ int main(void)
         cmocka_unit_test(random_questions),
         cmocka_unit_test(exact_sums),
         cmocka_unit_test_setup_teardown(many_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(as_many_as_may_be, set_up, tear_down),
         cmocka_unit_test_setup_teardown(samples, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_wrong_is_said, set_up, tear_down),
     };
