@@ -36,11 +36,12 @@ static const struct {
 };
 
 static const char *const reasons[] = {
-    "bad_manifest", "bad_name",     "bad_path",     "damaged",        "depth",   "empty",
-    "encrypted",    "entries",      "expansion",    "hardlink",       "hidden",  "maxFiles",
-    "maxFileBytes", "maxCellBytes", "maxColumns",   "maxOutputBytes", "maxRows", "missing",
-    "name_clash",   "sheet",        "special_file", "symlink",        "syntax",  "trailing",
-    "truncated",    "unreadable",   "utf8",         "view",
+    "bad_manifest", "bad_name",   "bad_path",     "corrupt",   "damaged",        "depth",
+    "empty",        "encrypted",  "entries",      "expansion", "hardlink",       "hidden",
+    "maxCellBytes", "maxColumns", "maxFileBytes", "maxFiles",  "maxOutputBytes", "maxRows",
+    "missing",      "name_clash", "number",       "shape",     "sheet",          "special_file",
+    "surrogate",    "symlink",    "syntax",       "trailing",  "truncated",      "unreadable",
+    "utf8",         "view",       "xml",
 };
 
 static void copy_cut(char *out, size_t size, const char *text)

@@ -109,6 +109,30 @@ static void crosses_a_process_and_back(void **state)
     al_buf_free(&b);
 }
 
+/* Those of every reader: what is not known there is dropped. */
+static void reasons_come_back(void **state)
+{
+    static const char *const reasons[] = { "corrupt", "damaged",   "depth",  "encrypted", "entries",
+                                           "number",  "expansion", "shape",  "surrogate", "syntax",
+                                           "sheet",   "trailing",  "utf8",   "view",      "xml",
+                                           "maxRows", "truncated", "missing" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+        al_err err, back;
+        al_buf b;
+
+        al_err_set(&err, AL_EDATA, "ingest_invalid", "input", "wrong");
+        al_err_reason(&err, AL_EDATA, reasons[i]);
+        al_buf_init(&b, 0);
+        assert_int_equal(al_err_json(&err, &b), AL_OK);
+        assert_int_equal(al_err_parse(b.data, b.len, &back), AL_OK);
+        assert_non_null(back.reason);
+        assert_string_equal(back.reason, reasons[i]);
+        al_buf_free(&b);
+    }
+}
+
 static void hostile_errors_are_answered(void **state)
 {
     static const char *const not_errors[] = {
@@ -141,6 +165,7 @@ int main(void)
         cmocka_unit_test(errno_has_its_ids),
         cmocka_unit_test(text_names_the_place),
         cmocka_unit_test(crosses_a_process_and_back),
+        cmocka_unit_test(reasons_come_back),
         cmocka_unit_test(hostile_errors_are_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
