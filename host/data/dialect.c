@@ -43,25 +43,39 @@ static int score(const char *text, size_t len, bool whole, char delimiter, struc
     return rc;
 }
 
+/* Nearly all is one field: what a few rows hold says nothing of the file. */
+static bool splits_nothing(const struct score *s)
+{
+    return s->first <= 1 && s->alike <= s->rows / 2;
+}
+
+/* Lines of quoted texts are rows to a candidate that does not see the quotes, and may be many. A
+ * first row that is not split tells them from rows: it is the header, and columns that it does not
+ * have would be lost. */
 int al_dialect_delimiter(const char *text, size_t len, bool whole, bool tabs, char *delimiter,
                          bool *single, al_err *err)
 {
     const char *candidates = tabs ? "\t,;|" : ",;\t|";
-    struct score best = { 0 };
+    const struct score *best = NULL;
+    struct score scores[4];
+    bool header = false; /* one of them splits the first row, and most others like each other */
 
-    *delimiter = candidates[0];
-    for (const char *d = candidates; *d; d++) {
-        struct score s;
+    for (int i = 0; i < 4; i++) {
+        struct score *s = &scores[i];
 
-        if (score(text, len, whole, *d, &s) != AL_OK)
+        if (score(text, len, whole, candidates[i], s) != AL_OK)
             return al_err_set(err, AL_ENOMEM, "internal", "input", "not enough memory");
-        if (d == candidates || s.alike > best.alike) {
-            best = s;
-            *delimiter = *d;
-        }
+        header = header || (s->first > 1 && s->alike > s->rows / 2);
     }
-    *single = best.first <= 1 && best.alike <= best.rows / 2;
-    if (*single)
-        *delimiter = candidates[0]; /* what a few rows hold says nothing of the file */
+    *delimiter = candidates[0];
+    for (int i = 0; i < 4; i++) {
+        const struct score *s = &scores[i];
+
+        if (splits_nothing(s) || (header && s->first <= 1) || (best && s->alike <= best->alike))
+            continue;
+        best = s;
+        *delimiter = candidates[i];
+    }
+    *single = !best;
     return AL_OK;
 }

@@ -9,7 +9,8 @@
 
 /* Finds the delimiter in the first len (up to AL_DIALECT_SAMPLE) bytes of a text, 16 readable bytes
  * behind them: the one of `,` `;` TAB `|` that splits most rows into the same number, above one, of
- * fields; where they tie the first in that order, or TAB when tabs are expected. whole: the text
+ * fields; where they tie the first in that order, or TAB when tabs are expected. One that leaves
+ * the first row whole is none when another splits it, and most of its rows alike. whole: the text
  * has no more than len bytes.
  *
  * *single: it is one column. The first row is not split and most others neither, so that what looks

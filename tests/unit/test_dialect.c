@@ -49,6 +49,19 @@ static void one_column(void **state)
     assert_int_equal(find("", false), ',');
 }
 
+/* To a candidate that sees no quotes their lines are rows, and more than there are rows. */
+static void lines_of_quoted_texts(void **state)
+{
+    (void)state;
+    assert_int_equal(find("id,code\n1,\"a;\nb;\nc;\nd;\"\n2,\"e;\nf;\ng;\"\n", false), ',');
+    assert_false(single);
+    assert_int_equal(find("id,log\n1,\"x\ty\nv\tw\nz\nz\nz\nz\"\n2,\"a\tb\nc\td\nz\nz\"\n", false),
+                     ',');
+    assert_false(single);
+    assert_int_equal(find("Report 2024\na;b;c\n1,5;2;3\n2,5;3;4\n", false), ';');
+    assert_int_equal(find("Report, 2024\na;b;c\n1;2;3\n2;3;4\n", false), ';');
+}
+
 /* Commas in some rows of a column of texts are texts. */
 static void one_column_of_texts(void **state)
 {
@@ -97,10 +110,10 @@ static void the_sample_is_enough(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_candidate),       cmocka_unit_test(most_rows_alike_win),
-        cmocka_unit_test(ties_go_by_order),     cmocka_unit_test(one_column),
-        cmocka_unit_test(one_column_of_texts),  cmocka_unit_test(quotes_may_hold_anything),
-        cmocka_unit_test(the_sample_is_enough),
+        cmocka_unit_test(each_candidate),           cmocka_unit_test(most_rows_alike_win),
+        cmocka_unit_test(ties_go_by_order),         cmocka_unit_test(one_column),
+        cmocka_unit_test(one_column_of_texts),      cmocka_unit_test(lines_of_quoted_texts),
+        cmocka_unit_test(quotes_may_hold_anything), cmocka_unit_test(the_sample_is_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
