@@ -4,6 +4,7 @@
 #include "data/aggregate.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/num.h"
 #include "base/utf8.h"
 #include "data/cube.h"
 #include "data/day.h"
@@ -12,6 +13,7 @@
 #include "data/measure.h"
 #include "data/values.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -525,8 +527,8 @@ static bool number_of_code(const struct key_spec *k, const al_cell *cell, int64_
     }
     if (cell->kind != AL_CELL_INTEGER && cell->kind != AL_CELL_REAL)
         return false;
-    bin = floor(((cell->kind == AL_CELL_INTEGER ? (double)cell->integer : cell->real) - k->start) /
-                k->width);
+    bin = al_cube_bin(cell->kind == AL_CELL_INTEGER ? (double)cell->integer : cell->real, k->start,
+                      k->width);
     *out = bin > -0x1p62 && bin < 0x1p62 ? (int64_t)bin : bin < 0 ? INT64_MIN : INT64_MAX;
     return true;
 }
@@ -557,8 +559,8 @@ static int too_many_bins(al_err *err)
 
 static int open_bins(struct parts *p, const struct key_spec *k, const al_vector *v, al_err *err)
 {
-    double first = floor((v->least - k->start) / k->width);
-    double last = floor((v->most - k->start) / k->width);
+    double first = al_cube_bin(v->least, k->start, k->width);
+    double last = al_cube_bin(v->most, k->start, k->width);
 
     p->n = 1;
     if (!(v->least <= v->most))
@@ -604,6 +606,16 @@ static int open_key(struct run *r, const struct key_spec *k, struct parts *p, al
 
 /* ---- order ---- */
 
+/* Without the noise of its last bits: the third by 0.1 begins at 0.3. */
+static double begin_of_bin(const struct parts *p, double bin)
+{
+    double begin = p->start + bin * p->width;
+    char text[32];
+    int len = begin == floor(begin) ? 0 : snprintf(text, sizeof text, "%.15g", begin);
+
+    return len > 0 ? al_num_parse(text, (size_t)len) : begin;
+}
+
 /* The cell of a part, which is not the rest. */
 static al_cell part_cell(const struct key_spec *k, const struct parts *p, uint32_t part, char *day)
 {
@@ -617,8 +629,8 @@ static al_cell part_cell(const struct key_spec *k, const struct parts *p, uint32
         al_day_text(p->days[part - 1], day);
         return al_cell_text(day, strlen(day));
     }
-    return al_cell_real(p->start +
-                        (double)(p->days ? p->days[part - 1] : p->first + part - 1) * p->width);
+    return al_cell_real(
+        begin_of_bin(p, (double)(p->days ? p->days[part - 1] : p->first + part - 1)));
 }
 
 static bool is_rest(const struct parts *p, uint32_t part)

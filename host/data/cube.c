@@ -51,7 +51,7 @@ static int no_memory(al_err *err)
 
 static inline uint32_t bin_of(const al_cube_key *k, double v)
 {
-    double bin = floor((v - k->start) / k->width) - (double)k->first + 1;
+    double bin = al_cube_bin(v, k->start, k->width) - (double)k->first + 1;
 
     /* The ends were found with the same arithmetic: this is for NaN, which is NULL. */
     return bin >= 1 && bin < k->parts ? (uint32_t)bin : 0;

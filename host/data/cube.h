@@ -10,10 +10,21 @@
 #include "data/measure.h"
 #include "data/vector.h"
 #include "data/work.h"
+#include <math.h>
 
 #define AL_CUBE_KEYS     4
 #define AL_CUBE_MAX_KEYS 8 /* of a cube that others are made of */
 #define AL_CUBE_MEASURES 16
+
+/* The number of the bin [start + n * width, start + (n + 1) * width) that v lies in. A decimal that
+ * is to be the beginning of one is it, however its double and those of the division are rounded:
+ * 0.3 by 0.1 is 3. */
+static inline double al_cube_bin(double v, double start, double width)
+{
+    double n = (v - start) / width, most_error = fabs(n) * 0x1p-51;
+
+    return floor(n + (most_error < 1e-6 ? most_error : 0));
+}
 
 typedef struct al_cube_key {
     uint32_t parts;

@@ -625,6 +625,13 @@ class Aggregates(EngineCase):
             self.assertEqual(list(zip(*columns)), db.execute(sql).fetchall())
         db.close()
 
+    def test_decimals_lie_in_the_bins_they_begin(self):
+        for rows in (["0.3", "0.7", "-0.3", "0.05", "2.9", "x"], [f"{i / 10}" for i in range(-700, 700)]):
+            self.ingest("id,v\n" + "".join(f"{i},{v}\n" for i, v in enumerate(rows)))
+            keys = self.ask({"by": [{"column": "v", "width": 0.1}, {"column": "v"}]})[0]["keys"]
+            for begin, v in zip(keys[0]["values"], keys[1]["values"]):
+                self.assertEqual(begin, None if v == "x" else 0 if v == 0.05 else v)
+
     def test_odd_requests(self):
         self.make(10)
         for fields in ({"table": 7}, {"threads": 65}, {"timeoutMs": 0}, {"columnBytes": -1}):

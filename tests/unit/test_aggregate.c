@@ -33,13 +33,17 @@ static void sql_begin(sqlite3_context *ctx, int n, sqlite3_value **v)
 
 static void sql_bin(sqlite3_context *ctx, int n, sqlite3_value **v)
 {
-    double width = sqlite3_value_double(v[1]), start = sqlite3_value_double(v[2]);
+    double width = sqlite3_value_double(v[1]), start = sqlite3_value_double(v[2]), bin;
     int type = sqlite3_value_type(v[0]);
+    char text[32];
 
     (void)n;
-    if (type == SQLITE_INTEGER || type == SQLITE_FLOAT)
-        sqlite3_result_double(ctx,
-                              start + floor((sqlite3_value_double(v[0]) - start) / width) * width);
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+        return;
+    bin = (sqlite3_value_double(v[0]) - start) / width;
+    bin = fabs(bin - round(bin)) <= fabs(bin) * 0x1p-51 ? round(bin) : floor(bin);
+    snprintf(text, sizeof text, "%.15g", start + bin * width);
+    sqlite3_result_double(ctx, strtod(text, NULL));
 }
 
 static void open_table(uint32_t rows, unsigned page_size, uint64_t seed)
