@@ -43,6 +43,7 @@ static const struct magic binaries[] = {
         "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
         "an old Office file (.xls) or an encrypted workbook: save it as .xlsx without a password"),
     MAGIC("PAR1", "a Parquet file: export it as CSV"),
+    MAGIC("\x50\x2a\x4d\x18", "a zstd file as pzstd writes them: unpack it first"),
     MAGIC("ARROW1", "an Arrow or Feather file: export it as CSV"),
     MAGIC("FEA1", "a Feather file: export it as CSV"),
     MAGIC("\xff\xff\xff\xff", "an Arrow stream or another binary file: export it as CSV"),

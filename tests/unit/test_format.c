@@ -126,6 +126,7 @@ static void what_is_not_read(void **state)
         CASE("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "encrypted"),
         CASE("SQLite format 3\0", "SQLite"),
         CASE("PAR1\x15\x04\0", "Parquet"),
+        CASE("P*M\x18\4\0\0\0abcd\x28\xb5\x2f\xfd", "pzstd"),
         CASE("ARROW1\0\0", "Arrow"),
         CASE("FEA1\0\0\0\0", "Feather"),
         CASE("Obj\1\4\x14", "Avro"),
