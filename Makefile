@@ -156,4 +156,4 @@ help:
 clean: ## removes everything that was built
 	rm -rf build
 
--include $(wildcard $(B)/obj/*/*.d $(B)/unit/*.d)
+-include $(wildcard $(B)/obj/*/*.d $(B)/unit/*.d $(B)/fuzz_*.d)

@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #define RAW_BYTES 65536
-#define PIECE     262144 /* bytes of UTF-8: read, hashed and checked while a cache holds them */
+#define PIECE     262144 /* bytes that are read, hashed and checked while a cache holds them */
 
 struct buffer {          /* of a window, with its padding */
     struct buffer *next; /* of those that were given back */

@@ -53,6 +53,12 @@ static int run(int fd, const char *name, size_t piece, al_buf *out, const char *
     check(al_source_file_open(&s, fd, MOST, NULL) == AL_OK);
     rc = al_format_find(s, name, NULL, &format, &err);
     check_error(rc, &err);
+    if (rc == AL_OK && (format.read == al_read_xlsx || format.read == al_read_ods)) {
+        check(al_source_file_sha256(s, hex, NULL) == AL_OK); /* read by their parts only */
+        check(strcmp(hex, hash) == 0);
+        al_source_file_close(s);
+        return rc;
+    }
     if (rc == AL_OK) {
         rc = drain(s, piece, out, &err);
         check_error(rc, &err);
