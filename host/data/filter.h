@@ -7,8 +7,9 @@
  *   "null":true|false     is NULL, is not
  *   "contains":TEXT       the cell as text contains it, whatever the case of letters
  *   "range":{"ge"|"gt":VALUE, "le"|"lt":VALUE}   one or both ends, both numbers or both texts
- * }. Values are numbers and texts, in lists also null. 1 and 1.0 are equal, '1' is another value. A range holds
- * for cells of its own class only: one of numbers for no text. Texts compare by their bytes. */
+ * }. Values are numbers and texts, in lists also null. 1 and 1.0 are equal, '1' is another value. A
+ * range holds for cells of its own class only: one of numbers for no text. Texts compare by their
+ * bytes. */
 #ifndef AL_DATA_FILTER_H
 #define AL_DATA_FILTER_H
 #include "base/err.h"
