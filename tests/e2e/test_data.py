@@ -115,6 +115,12 @@ class Data(Files):
         answer = self.json("data", "query", "sales.csv", "SELECT total FROM data", "--max-rows", "2")
         self.assertEqual((answer["rows"], answer["truncated"]), ([[1.5], [2]], True))
 
+    def test_no_time_is_too_long_or_too_short(self):
+        self.put("sales.csv", SALES)
+        self.assertEqual(self.json("data", "query", "sales.csv", "SELECT 1", "--timeout", "9" * 20)["rows"], [[1]])
+        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+        self.assertIn("query_timeout", self.alisio("data", "query", "sales.csv", endless, "--timeout", "0", "--json", status=1).stdout)
+
     def test_sql_comes_from_standard_input_and_may_begin_with_a_dash(self):
         self.put("sales.csv", SALES)
         self.assertEqual(self.json("data", "query", "sales.csv", "-", stdin="SELECT 1")["rows"], [[1]])

@@ -14,6 +14,7 @@ local words = require "alisio.kernel.words"
 local M = {}
 
 local MAX_ROWS = 1000      -- of one answer
+local MAX_TIMEOUT_MS = 86400000 -- of a statement: the engine takes no more
 local MAX_COLUMNS = 1000
 local MAX_CELL_BYTES = 1 << 20
 local SAMPLE_ROWS = 5
@@ -351,7 +352,7 @@ function Data:query(id, sql, options)
   if not record then
     return nil, err, code, fields
   end
-  local timeout = options.timeoutMs or self.session.config:get "analysis.data.queryTimeoutMs"
+  local timeout = math.min(math.max(options.timeoutMs or self.session.config:get "analysis.data.queryTimeoutMs", 1), MAX_TIMEOUT_MS)
   local answer
   answer, err, code, fields = self.engine:query(self:file(id), sql, {
     maxRows = math.min(options.maxRows or 200, MAX_ROWS), timeoutMs = timeout,
