@@ -11,4 +11,10 @@ static inline uint64_t al_hash64_inline(const void *bytes, size_t len)
     return XXH3_64bits(bytes, len);
 }
 
+/* One of 2^64 such hashes. */
+static inline uint64_t al_hash64_keyed_inline(const void *bytes, size_t len, uint64_t key)
+{
+    return XXH3_64bits_withSeed(bytes, len, key);
+}
+
 #endif

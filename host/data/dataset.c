@@ -80,6 +80,7 @@ int al_dataset_open(al_dataset **out, int fd, const al_dataset_options *o, al_er
     d = calloc(1, sizeof *d);
     if (!d)
         return no_memory(err);
+    al_values_prepare();
     pthread_mutex_init(&d->mutex, NULL);
     d->options = *o;
     if (!d->options.values_budget)

@@ -6,10 +6,12 @@
  * The estimate is HyperLogLog with 2^14 registers (0.8 % standard error). */
 #include "data/values.h"
 #include "base/big.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/hash_inline.h"
 #include <assert.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,9 +87,37 @@ static inline uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
+/* Tables are keyed, or chosen values could all be put in one place of them. What they hold does not
+ * depend on it; estimates do, and use hashes without a key. */
+static struct {
+    pthread_once_t once;
+    uint64_t add, multiply, text;
+} secret = { .once = PTHREAD_ONCE_INIT, .multiply = 1 };
+
+static void make_secret(void)
+{
+    uint64_t bytes[3];
+
+    if (al_clock_random(bytes, sizeof bytes, NULL) != AL_OK)
+        return; /* what there is serves; it is only not secret */
+    secret.add = bytes[0];
+    secret.multiply = bytes[1] | 1;
+    secret.text = bytes[2];
+}
+
+void al_values_prepare(void)
+{
+    pthread_once(&secret.once, make_secret);
+}
+
 static inline uint64_t hash_key(uint64_t key, unsigned kind)
 {
     return mix(key + (kind >> 1));
+}
+
+static inline uint64_t keyed_hash(uint64_t key, unsigned kind)
+{
+    return mix((key ^ secret.add) * secret.multiply + (kind >> 1));
 }
 
 static inline unsigned kind_of(const struct al_listed *it)
@@ -131,7 +161,7 @@ static inline struct al_listed listed(const al_cell *cell)
     unsigned kind = INTEGER;
 
     if (cell->kind == AL_CELL_TEXT && cell->len > SHORT) {
-        hash = al_hash64_inline(cell->text, cell->len);
+        hash = al_hash64_keyed_inline(cell->text, cell->len, secret.text);
         return (struct al_listed){ (uint64_t)(uintptr_t)cell->text, (uint32_t)(hash >> 32),
                                    cell->len };
     }
@@ -148,11 +178,11 @@ static inline struct al_listed listed(const al_cell *cell)
         else
             memcpy(&key, &cell->real, sizeof key);
     }
-    hash = hash_key(key, kind);
+    hash = keyed_hash(key, kind);
     return (struct al_listed){ key, (uint32_t)(hash >> 32), IN_KEY(kind) };
 }
 
-/* All bits of the hash. */
+/* All bits of the hash without a key. */
 static inline uint64_t full_hash(const struct al_listed *it)
 {
     return it->len >= IN_KEY(0) ? hash_key(it->key, kind_of(it))
@@ -497,6 +527,7 @@ void al_counts_texts(al_counts *c, bool all, al_counts_fn *fn, void *arg)
 
 int al_values_open(al_values **out)
 {
+    al_values_prepare();
     *out = calloc(1, sizeof **out);
     return *out ? AL_OK : AL_ENOMEM;
 }

@@ -52,6 +52,8 @@ int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride);
 typedef void al_counts_fn(void *arg, const al_cell *text, uint32_t n);
 void al_counts_texts(al_counts *c, bool all, al_counts_fn *fn, void *arg);
 
+/* To be called before any al_counts_add or al_values_open, which is not on one thread only. */
+void al_values_prepare(void);
 int al_values_open(al_values **out);
 void al_values_close(al_values *v);
 /* Takes the counts of the next segment; AL_OK or AL_ENOMEM. Texts are copied. */
