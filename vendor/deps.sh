@@ -70,6 +70,7 @@ test_needs() {
     need cmd strace strace strace strace -
     need cmd prlimit util-linux util-linux util-linux -
     need cmd sqlite3 sqlite3 sqlite sqlite sqlite
+    need cmd zstd zstd zstd zstd zstd
     need cmd zsh zsh zsh zsh zsh
     # Writers of workbooks; where they are no package of the system, tests with them are skipped.
     ! command -v apt-get >/dev/null || need python openpyxl python3-openpyxl - - -

@@ -118,7 +118,8 @@ static void progress_comes_now_and_then(void **state)
     (void)state;
     assert_int_equal(al_link_progress(&link_, 1, 2, 3, NULL), AL_OK);
     assert_int_equal(recv(ends[1], bytes, sizeof bytes, MSG_DONTWAIT), -1);
-    link_.told = link_.checked = 0;
+    link_.told = 0;
+    link_.checked = 0;
     assert_int_equal(al_link_progress(&link_, 10, 20, 3, NULL), AL_OK);
     assert_true(recv(ends[1], bytes, sizeof bytes - 1, MSG_DONTWAIT) > AL_WIRE_HEAD);
     assert_string_equal(bytes + AL_WIRE_HEAD, "{\"bytes\":10,\"total\":20,\"rows\":3}");
