@@ -822,8 +822,12 @@ int al_values_settle(al_values *v, bool direct)
         return AL_OK;
     all = al_big_alloc(room * sizeof *all);
     rc = all ? unite_all(v, all, &n, &table.text_bytes) : AL_ENOMEM;
-    if (rc == AL_OK)
+    if (rc == AL_OK) { /* before the new table needs its room */
+        al_big_free(v->table.slots, v->table.room * sizeof *v->table.slots);
+        v->table = (al_table){ .chunks = v->table.chunks };
+        drop_pending(v);
         rc = make_room(&table, n);
+    }
     for (size_t k = 0; k < n && rc == AL_OK; k++) { /* one walk through the table */
         size_t i = place(all[k].tag, table.room);
 
@@ -835,9 +839,7 @@ int al_values_settle(al_values *v, bool direct)
     if (rc != AL_OK)
         return rc;
     table.used = n;
-    al_big_free(v->table.slots, v->table.room * sizeof *v->table.slots);
     v->table = table;
-    drop_pending(v);
     return AL_OK;
 }
 
