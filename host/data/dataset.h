@@ -46,7 +46,7 @@ int al_dataset_sheet(al_dataset *d, const char *name, const char *table, const a
 
 /* A segment is the unit in which rows are read, pages and sums made, and the memory budget looked
  * at: segment k ends with the first row that ends at or after byte (k + 1) * AL_DATASET_SEGMENT of
- * the sheet's text.
+ * the sheet's text (a reader may add a rule of its own that depends on the text only).
  *
  * Segments are jobs, done on several threads at once. A job has members of its own behind these. */
 typedef struct al_rows al_rows;

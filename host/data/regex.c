@@ -441,7 +441,7 @@ static int copy(struct parser *p, size_t from, size_t n)
     return rc;
 }
 
-/* The instructions from `from` on, as often as said: xxx, then x* or (x(x)?)?. */
+/* The instructions from `from` on, as often as said: a{3,} becomes aaa+, and a{1,3} a(a(a)?)?. */
 static int repeat(struct parser *p, size_t from, int least, int most)
 {
     const size_t n = p->r->n - from;

@@ -1,5 +1,5 @@
 ---@meta alisio
--- What `require "alisio"` gives, for lua-language-server: point its workspace.library to this folder.
+-- What `require "alisio"` gives, for lua-language-server: add this folder to the libraries of its workspace.
 
 ---@class alisio
 local alisio = {}

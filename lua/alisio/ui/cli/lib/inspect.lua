@@ -7,6 +7,7 @@ local words = require "alisio.kernel.words"
 local distribution = require "alisio.data.distribution"
 local blocks = require "alisio.ui.cli.lib.blocks"
 local cells = require "alisio.ui.cli.lib.cells"
+local counts = require "alisio.ui.cli.lib.counts"
 local pick = require("alisio.ui.cli.lib.text").pick
 local row_lines = require "alisio.ui.cli.lib.rows"
 
@@ -30,14 +31,8 @@ local said = {
   mean = { en = "mean", es = "media" },
   frequent = { en = "Most frequent", es = "Más frecuentes" },
   first = { en = "First rows", es = "Primeras filas" },
-  rows = {
-    one = { en = "{count} row", es = "{count} fila" },
-    other = { en = "{count} rows", es = "{count} filas" },
-  },
-  columns = {
-    one = { en = "{count} column", es = "{count} columna" },
-    other = { en = "{count} columns", es = "{count} columnas" },
-  },
+  rows = counts.rows,
+  columns = counts.columns,
   more_bars = {
     one = { en = "and {count} more column that repeats its values", es = "y {count} columna más que repite sus valores" },
     other = { en = "and {count} more columns that repeat their values", es = "y {count} columnas más que repiten sus valores" },

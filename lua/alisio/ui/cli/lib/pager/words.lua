@@ -1,15 +1,11 @@
 --- What the table view says.
+local counts = require "alisio.ui.cli.lib.counts"
+
 return {
   row = { en = "row", es = "fila" },
   empty = { en = "empty", es = "vacía" },
-  rows = {
-    one = { en = "{count} row", es = "{count} fila" },
-    other = { en = "{count} rows", es = "{count} filas" },
-  },
-  columns = {
-    one = { en = "{count} column", es = "{count} columna" },
-    other = { en = "{count} columns", es = "{count} columnas" },
-  },
+  rows = counts.rows,
+  columns = counts.columns,
   kept = {
     one = { en = "{count} row kept", es = "queda {count} fila" },
     other = { en = "{count} rows kept", es = "quedan {count} filas" },
