@@ -10,6 +10,7 @@
 #include "data/format.h"
 #include "data/ingest.h"
 #include "data/link.h"
+#include "data/lint.h"
 #include "data/pool.h"
 #include "data/query.h"
 #include "data/rows.h"
@@ -353,6 +354,13 @@ static int aggregate(struct request *r, al_buf *result, al_err *err)
     return rc == AL_OK ? al_aggregate_run(r->kept->store, r->fds[0], &o, r->link, result, err) : rc;
 }
 
+static int lint(struct request *r, al_buf *result, al_err *err)
+{
+    int rc = need_fds(r, 1, err);
+
+    return rc == AL_OK ? al_lint_run(r->fds[0], result, err) : rc;
+}
+
 /* Says who is there; the host may ask to see whether the two fit. */
 static int hello(struct request *r, al_buf *result, al_err *err)
 {
@@ -369,7 +377,7 @@ static int dispatch(struct request *r, al_buf *result, al_err *err)
         int (*serve)(struct request *, al_buf *, al_err *);
     } ops[] = {
         { "hello", hello }, { "ingest", ingest }, { "describe", describe },   { "query", query },
-        { "rows", rows },   { "view", view },     { "aggregate", aggregate },
+        { "rows", rows },   { "view", view },     { "aggregate", aggregate }, { "lint", lint },
     };
     const char *op = NULL;
     int64_t version = 0;

@@ -10,7 +10,7 @@ local text = require "std.text"
 local ids = require "alisio.kernel.ids"
 local paths = require "alisio.kernel.paths"
 local words = require "alisio.kernel.words"
-local lint = require "alisio.artifacts.lint"
+local data = require "alisio.data"
 local plan = require "alisio.artifacts.plan"
 local types = require "alisio.artifacts.types"
 
@@ -272,15 +272,27 @@ local function announce(self, records)
   return out
 end
 
+--- What is to be said of a published page. The engine looks at it: it is nobody's we know.
+local function lint(self, record, file)
+  local locale, name = self.session.locale, text.visible(file.path)
+  local full = path.join(self.folder, record.folder, "files", file.path)
+  local found, err = data.engine(self.session.store.state_dir):lint(full)
+  if not found then
+    return { words.t(locale, "lint.not_looked_at", { file = name, reason = err }) }
+  end
+  for i, id in ipairs(found) do
+    found[i] = words.t(locale, "lint." .. id, { file = name })
+  end
+  return found
+end
+
 local function warnings_of(self, records)
   local warnings = json.array()
   for _, record in ipairs(records) do
-    for _, file in ipairs(record.files) do
-      if file.path:lower():find "%.html?$" and record.kind == "dashboard" then
-        local page = fs.read(path.join(self.folder, record.folder, "files", file.path), { maxBytes = lint.MAX_BYTES })
-        for _, warning in ipairs(page and lint.page(page) or {}) do
-          warnings[#warnings + 1] = words.t(self.session.locale, "lint." .. warning, { file = text.visible(file.path) })
-        end
+    for _, file in ipairs(record.kind == "dashboard" and record.files or {}) do
+      if file.path:lower():find "%.html?$" then
+        local found = lint(self, record, file)
+        table.move(found, 1, #found, #warnings + 1, warnings)
       end
     end
   end

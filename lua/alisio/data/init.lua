@@ -38,7 +38,10 @@ end
 --- One client of the engine for each state folder of this process.
 local clients = {}
 
-local function client(state_dir)
+--- The client of the engine that this process has for a state folder.
+---@param state_dir string
+---@return std.dataset.Engine
+function M.engine(state_dir)
   clients[state_dir] = clients[state_dir] or dataset.open_engine { tmp = path.join(state_dir, "tmp") }
   return clients[state_dir]
 end
@@ -57,7 +60,7 @@ function M.new(options)
   return setmetatable({
     session = session,
     store = session.store.datasets,
-    engine = client(state_dir),
+    engine = M.engine(state_dir),
     folder = paths.session(state_dir, paths.workspace(session.cwd), session.id).datasets,
   }, Data)
 end

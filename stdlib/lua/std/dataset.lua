@@ -15,6 +15,7 @@ local KEPT = 2                -- engines for questions
 local GRACE_MS = 150          -- an engine that has not stopped itself so long after its time is killed
 local DESCRIBE_MS = 10000
 local ROWS_MS = 15000         -- one page, on a disk that is busy
+local LINT_MS = 5000
 local REPLY = { maxBytes = 16 << 20, maxDepth = 16 }
 
 -- What the engine says is checked before anything believes it.
@@ -97,6 +98,11 @@ local PAGE = schema.compile {
 
 local VIEW = schema.compile {
   type = "object", required = { "rows" }, properties = { rows = { type = "integer", minimum = 0 } },
+}
+
+local LINT = schema.compile {
+  type = "object", required = { "found" },
+  properties = { found = { type = "array", items = { enum = { "network_resource", "fixed_svg", "svg_arcs" } } } },
 }
 
 local PROGRESS = schema.compile {
@@ -314,6 +320,23 @@ function Engine:describe(path, options)
     return nil, err, id, fields
   end
   return read_reply(result, DESCRIPTION)
+end
+
+--- Looks at an HTML page that nobody trusts for what goes wrong where it is shown.
+---@async
+---@param path string|table
+---@return string[]? found  network_resource (scripts or styles), fixed_svg, svg_arcs (drawn by hand)
+---@return string? err
+---@return string? id
+---@return table? fields
+function Engine:lint(path)
+  local result, err, id, fields = ask(self, self.questions, path, { op = "lint" }, LINT_MS, no_frames)
+  if not result then
+    return nil, err, id, fields
+  end
+  local reply
+  reply, err, id, fields = read_reply(result, LINT)
+  return reply and reply.found, err, id, fields
 end
 
 -- Cells by the name of their column too: a name wins over n, the first of two over the second.

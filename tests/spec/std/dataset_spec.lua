@@ -396,6 +396,17 @@ describe("std.dataset", function()
     assert.equal(2, #d.sheets[1].sample)
   end)
 
+  it("looks at pages", function()
+    assert(fs.write(dir .. "/a.html", "<script src=//x></script><p>"))
+    assert.same({ "network_resource" }, client:lint(dir .. "/a.html"))
+    assert(fs.write(dir .. "/b.html", "<p>"))
+    assert.same({}, client:lint(dir .. "/b.html"))
+    local found, err, id = client:lint(dir .. "/none.html")
+    assert.is_nil(found)
+    assert.matches("/none.html", err, 1, true)
+    assert.equal("not_found", id)
+  end)
+
   it("says that the engine could not be started", function()
     local broken = dataset.open_engine { tmp = dir .. "/tmp", program = "/no/such/engine" }
     local a, err, id = broken:query(dir .. "/s.sqlite", "SELECT 1")
@@ -435,6 +446,11 @@ describe("std.dataset", function()
     end
     local plain <close> = engine_that_says(whole:format("0", ""))
     assert.same({}, assert(plain:rows(dir .. "/s.sqlite")).rows)
+  end)
+
+  it("believes no other warnings than there are", function()
+    local liar <close> = engine_that_says '{"found":["<b>"]}'
+    assert.equal("engine_failed", select(3, liar:lint(dir .. "/s.sqlite")))
   end)
 
   it("believes no progress that is none", function()

@@ -127,6 +127,7 @@ return {
   ["lint.network_resource"] = "{file} loads a script or style from the network, which the viewer blocks: put it into the page, or use alisio_runtime.charts.",
   ["lint.fixed_svg"] = "{file} has an SVG of a fixed size without a viewBox: it will not scale. alisio_runtime.svg draws one that does.",
   ["lint.svg_arcs"] = "{file} has pie slices drawn by hand. alisio_runtime.svg.pie and charts.pie draw them right.",
+  ["lint.not_looked_at"] = "{file} could not be looked at ({reason}): whether its charts work was not checked.",
 
   ["recover.tool"] = "{name} was running when the program ended. Whether it took effect is not known, and it was not run again.",
   ["recover.run"] = "The program ended before this run did.",

@@ -127,6 +127,7 @@ return {
   ["lint.network_resource"] = "{file} carga un script o estilo de la red, que el visor bloquea: póngalo en la página o use alisio_runtime.charts.",
   ["lint.fixed_svg"] = "{file} tiene un SVG de tamaño fijo sin viewBox: no se adaptará. alisio_runtime.svg dibuja uno que sí.",
   ["lint.svg_arcs"] = "{file} tiene sectores dibujados a mano. alisio_runtime.svg.pie y charts.pie los dibujan bien.",
+  ["lint.not_looked_at"] = "{file} no se pudo revisar ({reason}): no se comprobó si sus gráficos funcionan.",
 
   ["recover.tool"] = "{name} se estaba ejecutando cuando el programa terminó. No se sabe si tuvo efecto y no se ejecutó otra vez.",
   ["recover.run"] = "El programa terminó antes que esta ejecución.",

@@ -1,5 +1,6 @@
 local artifact = require "std.artifact"
 local artifacts = require "alisio.artifacts"
+local data = require "alisio.data"
 local fs = require "std.fs"
 local json = require "std.json"
 local task = require "std.task"
@@ -196,6 +197,28 @@ describe("alisio.artifacts", function()
       for _, warning in ipairs(published.warnings) do
         assert.matches("^page.html", warning)
       end
+    end)
+
+    it("warns of pages inside a dashboard, and of nothing that only looks like one", function()
+      put("site/index.html", "<p>x")
+      put("site/more/b.htm", "<svg width=3></svg>")
+      put("site/c.txt", "<svg width=3></svg>")
+      put("notes.md", "<svg width=3></svg>")
+      local warnings = assert(a:publish_folder(out)).warnings
+      assert.equal(1, #warnings)
+      assert.matches("^more/b.htm", warnings[1])
+    end)
+
+    it("publishes a page that could not be looked at, and says so", function()
+      put("page.html", "<svg width=3></svg>")
+      local engine = data.engine(session.store.state_dir)
+      engine.program = "/no/such/engine"
+      local published = assert(a:publish_folder(out))
+      engine.program = nil
+      assert.equal(1, #published.artifacts)
+      assert.equal(1, #published.warnings)
+      assert.matches("^page.html could not", published.warnings[1])
+      assert.matches("/no/such/engine", published.warnings[1], 1, true)
     end)
 
     it("asks the hooks", function()
