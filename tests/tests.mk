@@ -4,7 +4,7 @@
 .PHONY: deps-test test unit lint
 deps-test: deps ## installs what the tests need
 	@sh vendor/deps.sh test
-	@$(MAKE) --no-print-directory vendor/node_modules/.package-lock.json
+	@$(MAKE) --no-print-directory vendor/node_modules/.package-lock.json vendor/python/venv/.installed
 
 # npm's packages, by the lock file with its hashes. Without a network the tests of them are skipped.
 vendor/node_modules/.package-lock.json: vendor/package-lock.json
@@ -12,6 +12,19 @@ vendor/bench/node_modules/.package-lock.json: vendor/bench/package-lock.json
 %/node_modules/.package-lock.json: %/package-lock.json
 	@npm ci --prefix $* --ignore-scripts --no-audit --no-fund --silent && touch $@ || \
 	  echo "$*: npm could not fetch the packages; what needs them will be skipped" >&2
+
+# The same for packages of Python.
+vendor/python/venv/.installed: vendor/python/requirements.txt
+	@python3 -m venv --clear $(@D) && $(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --require-hashes --only-binary=:all: -r $< && touch $@ || \
+	  { rm -rf $(@D); echo "vendor/python: pip could not fetch the packages; what needs them will be skipped" >&2; }
+
+.PHONY: locks locks-check
+locks: vendor/python/venv/.installed ## pins the optional packages of scripts anew, from the package index
+	@vendor/python/venv/bin/python vendor/python/lock.py
+
+locks-check: vendor/python/venv/.installed ## looks for the wheels of every platform in the package index
+	@vendor/python/venv/bin/python vendor/python/lock.py --check
 
 test: deps-test ## builds and runs all tests; T=unit runs one part (T="unit spec" two)
 	@echo "Building"

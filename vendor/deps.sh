@@ -75,6 +75,7 @@ test_needs() {
     # Writers of workbooks; where they are no package of the system, tests with them are skipped.
     ! command -v apt-get >/dev/null || need python openpyxl python3-openpyxl - - -
     ! command -v apt-get >/dev/null || need python xlsxwriter python3-xlsxwriter - - -
+    ! command -v apt-get >/dev/null || need python ensurepip python3-venv - - -
     need cmd fish fish fish fish fish
     need cmd node nodejs nodejs nodejs node
     need cmd npm npm npm npm node

@@ -2,6 +2,7 @@
 import contextlib
 import decimal
 import fractions
+import importlib.util
 import io
 import json
 import os
@@ -129,6 +130,22 @@ class Pages(JobCase):
         for name in ("/tmp/x.html", "../x.html", ""):
             with self.assertRaises(ValueError):
                 html.write(name, "t", "b")
+
+    def test_plotly_stands_in_the_page_itself(self):
+        package = self.top / "plotly"
+        package.mkdir()
+        (package / "__init__.py").write_text("")
+        (package / "offline.py").write_text("def get_plotlyjs():\n    return 'var Plotly = \"</script>\";'\n")
+        done = self.script("from alisio_runtime import html\nprint(html.inline_plotly(), end='')")
+        self.assertEqual(done.stdout, '<script>var Plotly = "<\\/script>";</script>\n', done.stderr)
+        (package / "offline.py").write_text("import no_such_module\n")
+        done = self.script("from alisio_runtime import html\nhtml.inline_plotly()")
+        self.assertIn("ModuleNotFoundError: No module named 'no_such_module'", done.stderr)
+
+    @unittest.skipIf(importlib.util.find_spec("plotly"), "this Python has Plotly")
+    def test_without_plotly_it_says_where_it_comes_from(self):
+        with self.assertRaisesRegex(ModuleNotFoundError, 'extras=."analysis".*alisio analysis setup --extras analysis'):
+            html.inline_plotly()
 
     def test_the_colours_are_those_of_charts(self):
         css = (ROOT / "stdlib/python/alisio_runtime/page.css").read_text(encoding="utf-8")

@@ -10,18 +10,62 @@ from __future__ import annotations
 import json
 import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import Literal, TypedDict
 from urllib.parse import quote
 
 from ._folders import input_dir
 
 
-def inputs() -> list[dict[str, Any]]:
-    """What was copied to input_dir(): name, kind ("file" or "dataset"), source, sha256, bytes."""
+class Input(TypedDict):
+    """A file or dataset that was copied to input_dir()."""
+    name: str
+    kind: Literal["file", "dataset"]
+    source: str
+    """The path in the workspace, or the id of the dataset."""
+    sha256: str
+    bytes: int
+
+
+class Table(TypedDict):
+    """A table of a dataset; a workbook has one for each worksheet."""
+    table: str
+    sheet: str
+    """Its name in the file it was read from."""
+    rows: int
+    columns: int
+
+
+class Value(TypedDict):
+    """One of the most frequent values of a column."""
+    value: str
+    count: int
+
+
+class Column(TypedDict):
+    """A column with its type hint and statistics. min, max and mean are None without values."""
+    name: str
+    label: str
+    """The header as it stood in the file."""
+    type: Literal["integer", "real", "date", "boolean", "text"]
+    nulls: int
+    distinct: int
+    distinct_exact: bool
+    """False where `distinct` is an estimate."""
+    min: str | None
+    max: str | None
+    mean: float | None
+    text_fallbacks: int
+    """Cells that are text in a column that looks like numbers."""
+    top: list[Value]
+
+
+def inputs() -> list[Input]:
+    """What was copied to input_dir(), in the order it was asked for."""
     listing = input_dir() / "inputs.json"
     if not listing.exists():
         return []
-    return json.loads(listing.read_text(encoding="utf-8"))["inputs"]
+    listed: list[Input] = json.loads(listing.read_text(encoding="utf-8"))["inputs"]
+    return listed
 
 
 def path(name: str) -> Path:
@@ -41,22 +85,19 @@ def open(name: str) -> sqlite3.Connection:  # noqa: A001 - reads well as dataset
     return connection
 
 
-def tables(name: str) -> list[dict[str, Any]]:
-    """The tables of a dataset: table, sheet (its name in the file), rows, columns."""
+def tables(name: str) -> list[Table]:
+    """The tables of a dataset, in the order of the file."""
     connection = open(name)
     try:
         rows = connection.execute(
             'SELECT table_name AS "table", name AS sheet, rows, columns FROM _alisio_sheets ORDER BY ordinal')
-        return [dict(row) for row in rows]
+        return [Table(table=row["table"], sheet=row["sheet"], rows=row["rows"], columns=row["columns"]) for row in rows]
     finally:
         connection.close()
 
 
-def columns(name: str, table: str | None = None) -> list[dict[str, Any]]:
-    """The columns of a table, of the first without `table`, with hints and statistics:
-
-    name, label, type, nulls, distinct, distinct_exact, min, max, mean, text_fallbacks, top.
-    """
+def columns(name: str, table: str | None = None) -> list[Column]:
+    """The columns of a table, of the first without `table`, with hints and statistics."""
     known = tables(name)
     names = [entry["table"] for entry in known]
     if table is None and names:
@@ -74,8 +115,8 @@ def columns(name: str, table: str | None = None) -> list[dict[str, Any]]:
         connection.close()
 
 
-def _column(row: sqlite3.Row) -> dict[str, Any]:
-    column = dict(row)
-    column["distinct_exact"] = bool(column["distinct_exact"])
-    column["top"] = json.loads(column["top"]) if column["top"] else []
-    return column
+def _column(row: sqlite3.Row) -> Column:
+    return Column(
+        name=row["name"], label=row["label"], type=row["type"], nulls=row["nulls"], distinct=row["distinct"],
+        distinct_exact=bool(row["distinct_exact"]), min=row["min"], max=row["max"], mean=row["mean"],
+        text_fallbacks=row["text_fallbacks"], top=json.loads(row["top"]) if row["top"] else [])

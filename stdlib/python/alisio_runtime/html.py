@@ -4,13 +4,14 @@
 """
 from __future__ import annotations
 
+import importlib
 import os
 from html import escape
 from pathlib import Path
 
 from ._folders import beneath, output_dir
 
-__all__ = ["escape", "page", "write"]
+__all__ = ["escape", "inline_plotly", "page", "write"]
 
 # Scripts and styles of the page itself, pictures it carries, and nothing that would be fetched.
 _POLICY = ("default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -56,3 +57,22 @@ def write(name: str | os.PathLike[str], title: str, body: str, *, lang: str = "e
     path = beneath(output_dir(), name)
     path.write_text(page(title, body, lang=lang, head=head), encoding="utf-8")
     return path
+
+
+def inline_plotly() -> str:
+    """The Plotly library as a `<script>`, to stand once in a page before its figures.
+
+        figures = figure.to_html(full_html=False, include_plotlyjs=False)
+        html.write("index.html", "Sales", html.inline_plotly() + figures)
+
+    ModuleNotFoundError where Plotly is not installed: it comes with the extra `analysis`.
+    """
+    try:
+        library: str = importlib.import_module("plotly.offline").get_plotlyjs()
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.partition(".")[0] != "plotly":
+            raise
+        raise ModuleNotFoundError(
+            'Plotly is not installed: run the script with extras=["analysis"], '
+            "or install it with: alisio analysis setup --extras analysis", name="plotly") from None
+    return "<script>" + library.replace("</script", "<\\/script") + "</script>\n"
