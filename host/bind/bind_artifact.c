@@ -128,6 +128,23 @@ static int l_sniff(lua_State *L)
     return 1;
 }
 
+/* name(raw) -> its composed form; nil, reason when it may not be kept */
+static int l_name(lua_State *L)
+{
+    size_t len;
+    const char *raw = luaL_checklstring(L, 1, &len);
+    al_buf *nfc = al_lua_buf(L, 0);
+    const char *reason = al_artifact_name(raw, len, nfc);
+
+    if (nfc->failed)
+        return luaL_error(L, "not enough memory");
+    if (!reason)
+        return lua_pushlstring(L, nfc->data, nfc->len), 1;
+    lua_pushnil(L);
+    lua_pushstring(L, reason);
+    return 2;
+}
+
 /* ---- scans ---- */
 
 static int scan_run(al_work *w)
@@ -287,11 +304,11 @@ static int l_zip(lua_State *L)
 
 int luaopen_host_artifact(lua_State *L)
 {
-    static const luaL_Reg functions[] = { { "digest", l_digest },
-                                          { "digest_bytes", l_digest_bytes },
-                                          { "scan", l_scan },
-                                          { "sniff", l_sniff },
-                                          { NULL, NULL } };
+    static const luaL_Reg functions[] = {
+        { "digest", l_digest }, { "digest_bytes", l_digest_bytes },
+        { "name", l_name },     { "scan", l_scan },
+        { "sniff", l_sniff },   { NULL, NULL }
+    };
     static const luaL_Reg methods[] = { { "close", source_close }, { "copy", l_copy },
                                         { "list", l_list },        { "read", l_read },
                                         { "zip", l_zip },          { NULL, NULL } };

@@ -54,22 +54,28 @@ static int refuse_open(al_err *err, const char *path, const al_err *why)
 
 /* ---- scanning ---- */
 
-/* C0, DEL and, in UTF-8, C1: what a terminal may obey. */
-static bool has_controls(const char *name)
+/* C0, DEL and C1, which a terminal may obey; and a space at the end, which other systems drop. */
+static bool is_bad(const char *name, size_t len)
 {
-    for (const unsigned char *p = (const unsigned char *)name; *p; p++)
-        if (*p < 0x20 || *p == 0x7F || (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0))
+    uint32_t cp = 0;
+
+    for (size_t at = 0; at < len;) {
+        int n = al_utf8_decode(name + at, len - at, &cp);
+        if (!n || cp < 0x20 || (cp >= 0x7F && cp < 0xA0))
             return true;
-    return false;
+        at += (size_t)n;
+    }
+    return al_utf8_class(cp) & AL_UTF8_SPACE;
 }
 
-/* Why a name cannot be kept; else NULL with its composed form, which may be longer than it was. */
-static const char *bad_name(const char *name, al_buf *nfc)
+const char *al_artifact_name(const char *name, size_t len, al_buf *nfc)
 {
-    if (name[0] == '.')
+    if (len && name[0] == '.')
         return "hidden";
-    if (has_controls(name) || al_utf8_nfc(nfc, name, strlen(name)) == AL_EDATA ||
-        nfc->len > NAME_MAX)
+    if (!len || is_bad(name, len) || memchr(name, '/', len))
+        return "bad_name";
+    /* The composed form may be longer than the name was. */
+    if (al_utf8_nfc(nfc, name, len) == AL_EDATA || nfc->len > NAME_MAX)
         return "bad_name";
     return NULL;
 }
@@ -155,7 +161,7 @@ static int scan_entry(al_source *s, const al_source_item *in, int fd, const char
         return errno == ENOENT ? AL_OK /* gone since it was listed */
                                : refuse_at(in, raw, "unreadable", strerror(errno), err);
     al_buf_init(&name, 0);
-    reason = bad_name(raw, &name);
+    reason = al_artifact_name(raw, strlen(raw), &name);
     if (!reason && S_ISLNK(st.st_mode))
         reason = "symlink";
     if (!reason && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
@@ -422,6 +428,29 @@ static bool has_tag(const char *p, const char *end, const char *tag)
     return (size_t)(end - p) >= n && !strncasecmp(p, tag, n);
 }
 
+/* Passes one of what may stand before the first element of XML and HTML: a declaration, a comment.
+ * Its beginning where it does not end in these bytes, or is none. */
+static const char *skip_prolog(const char *p, const char *end)
+{
+    const char *close = has_tag(p, end, "<?xml") ? "?>" : has_tag(p, end, "<!--") ? "-->" : NULL;
+    const char *at = close ? memmem(p, (size_t)(end - p), close, strlen(close)) : NULL;
+
+    return at ? skip_space(at + strlen(close), end) : p;
+}
+
+static const char *sniff_markup(const char *p, const char *end)
+{
+    bool xml = has_tag(p, end, "<?xml");
+
+    for (const char *next; (next = skip_prolog(p, end)) != p;)
+        p = next;
+    if (has_tag(p, end, "<!doctype html") || has_tag(p, end, "<html"))
+        return "text/html";
+    if (has_tag(p, end, "<!doctype svg") || has_tag(p, end, "<svg"))
+        return "image/svg+xml";
+    return xml ? "text/xml" : "text/plain";
+}
+
 static const char *sniff_text(const char *bytes, size_t len)
 {
     const char *end = bytes + len, *p = bytes;
@@ -433,14 +462,24 @@ static const char *sniff_text(const char *bytes, size_t len)
     }
     if (begins(bytes, len, 0, "\xEF\xBB\xBF", 3))
         p += 3;
-    p = skip_space(p, end);
-    if (has_tag(p, end, "<!doctype html") || has_tag(p, end, "<html"))
-        return "text/html";
-    if (has_tag(p, end, "<svg"))
-        return "image/svg+xml";
-    if (has_tag(p, end, "<?xml"))
-        return memmem(p, (size_t)(end - p), "<svg", 4) ? "image/svg+xml" : "text/xml";
-    return "text/plain";
+    return sniff_markup(skip_space(p, end), end);
+}
+
+/* OpenDocument files begin with their type, stored as it is. */
+static const char *sniff_zip(const char *bytes, size_t len)
+{
+#define ODF "application/vnd.oasis.opendocument."
+    static const char mark[] = "mimetype" ODF;
+    static const char *const types[] = { ODF "text", ODF "spreadsheet", ODF "presentation" };
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const char *kind = types[i] + sizeof ODF - 1;
+        if (begins(bytes, len, 30, mark, sizeof mark - 1) &&
+            begins(bytes, len, 30 + sizeof mark - 1, kind, strlen(kind)))
+            return types[i];
+    }
+    return "application/zip";
+#undef ODF
 }
 
 const char *al_artifact_sniff(const char *bytes, size_t len)
@@ -455,7 +494,6 @@ const char *al_artifact_sniff(const char *bytes, size_t len)
         { "\xff\xd8\xff", 3, "image/jpeg" },
         { "GIF87a", 6, "image/gif" },
         { "GIF89a", 6, "image/gif" },
-        { "PK\x03\x04", 4, "application/zip" },
         { "PK\x05\x06", 4, "application/zip" },
         { "\x1f\x8b", 2, "application/gzip" },
         { "BZh", 3, "application/x-bzip2" },
@@ -474,6 +512,8 @@ const char *al_artifact_sniff(const char *bytes, size_t len)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (begins(bytes, len, 0, known[i].magic, known[i].len))
             return known[i].mime;
+    if (begins(bytes, len, 0, "PK\x03\x04", 4))
+        return sniff_zip(bytes, len);
     if (begins(bytes, len, 0, "RIFF", 4) && begins(bytes, len, 8, "WEBP", 4))
         return "image/webp";
     return len ? sniff_text(bytes, len) : NULL;

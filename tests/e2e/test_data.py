@@ -278,6 +278,26 @@ class Artifacts(Files):
         self.assertEqual(self.error("artifact", "publish", "none")["code"], "not_found")
         self.assertEqual(self.error("artifact", "publish", status=2)["code"], "usage")
 
+    def test_names_are_shown_and_not_obeyed(self):
+        name = "a\u202etxt.exe"
+        self.put("out/" + name, "x")
+        done = self.alisio("artifact", "publish", "out")
+        art = self.json("artifact", "list")["artifacts"][0]
+        self.assertEqual(art["fileName"], name)
+        for said in (done, self.alisio("artifact", "open", art["id"]), self.alisio("artifact", "list"),
+                     self.alisio("artifact", "details", art["id"]), self.alisio("artifact", "export", art["id"])):
+            self.assertNotIn("\u202e", said.stdout + said.stderr)
+            self.assertIn("\\u202etxt.exe", said.stdout + said.stderr)
+        self.put("out/.h\u202eidden", "x")
+        self.assertIn(".h\\u202eidden", self.alisio("artifact", "publish", "out", status=1).stderr)
+
+    def test_only_folders_are_published(self):
+        self.put("a.md", "x")
+        error = self.error("artifact", "publish", "a.md", status=2)
+        self.assertEqual(error["code"], "usage")
+        self.assertIn(os.path.join(self.dir, "a.md"), error["message"])
+        self.assertIn("no es una carpeta", self.alisio("artifact", "publish", "a.md", status=2, LC_ALL="es_ES.UTF-8").stderr)
+
     def test_what_a_run_made_is_there_for_the_commands_of_its_folder(self):
         shutil.copy(SAMPLE, self.dir)
         self.alisio("run", "Summarize sales.csv into report.md")

@@ -178,27 +178,48 @@ static void refuses_a_folder_that_cannot_be_entered(void **state)
 
 static void refuses_names(void **state)
 {
+    static const struct {
+        const char *name, *reason;
+    } cases[] = {
+        { ".hidden", "hidden" },
+        { "...", "hidden" },
+        { ". ", "hidden" },
+        { "\xff", "bad_name" },
+        { "a\xC3", "bad_name" },
+        { "\xED\xA0\x80", "bad_name" }, /* half of a pair */
+        { "\xC0\xAF", "bad_name" },     /* a slash in too many bytes */
+        { "a\nb", "bad_name" },
+        { "\x1b[31m", "bad_name" },
+        { "a\x7f", "bad_name" },
+        { "a\xC2\x9B"
+          "31mb",
+          "bad_name" }, /* CSI in one character */
+        { "a ", "bad_name" },
+        { " ", "bad_name" },
+        { "a.md  ", "bad_name" },
+        { "a\xC2\xA0", "bad_name" },     /* a space that does not break */
+        { "a\xE3\x80\x80", "bad_name" }, /* the wide one */
+    };
+
     (void)state;
-    put(".hidden", "x");
-    expect_refusal("hidden", ".hidden");
-    unlinkat(dir, ".hidden", 0);
-    put("\xff", "x");
-    expect_refusal("bad_name", NULL);
-    unlinkat(dir, "\xff", 0);
-    put("a\nb", "x");
-    expect_refusal("bad_name", NULL);
-    unlinkat(dir, "a\nb", 0);
-    put("a\xC2\x9B"
-        "31mb",
-        "x"); /* CSI in one character */
-    expect_refusal("bad_name", NULL);
-    unlinkat(dir,
-             "a\xC2\x9B"
-             "31mb",
-             0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put(cases[i].name, "x");
+        expect_refusal(cases[i].reason, cases[i].name);
+        unlinkat(dir, cases[i].name, 0);
+        assert_int_equal(mkdirat(dir, cases[i].name, 0700), 0);
+        expect_refusal(cases[i].reason, cases[i].name);
+        unlinkat(dir, cases[i].name, AT_REMOVEDIR);
+    }
+    put(" a", "x");
+    put("b c.", "x");
+    put("\xE2\x80\xAEtxt", "x"); /* shown by who shows it */
+    al_source_close(scan());
     put("caf\xC3\xA9", "1");
     put("cafe\xCC\x81", "2");
-    expect_refusal("name_clash", "caf\xC3\xA9");
+    al_source *s = NULL;
+    assert_int_equal(al_source_scan(&s, folder, NULL, &err), AL_EDATA);
+    assert_string_equal(err.reason, "name_clash");
+    assert_string_equal(err.object, "caf\xC3\xA9");
 }
 
 static void refuses_empty_and_deep_folders(void **state)
@@ -348,6 +369,12 @@ static void never_reads_outside_in_a_race(void **state)
     assert_true(copied > 0);
 }
 
+/* The first entry of an OpenDocument file. */
+#define ODF(kind)                \
+    "PK\3\4"                     \
+    "12345678901234567890123456" \
+    "mimetypeapplication/vnd.oasis.opendocument." kind
+
 static void tells_types_by_their_bytes(void **state)
 {
     static const struct {
@@ -366,6 +393,19 @@ static void tells_types_by_their_bytes(void **state)
         { "\xff\xfe"
           "a\0",
           4, "text/plain" },
+        { "<!-- a --> <!-- b --><svg>", 26, "image/svg+xml" },
+        { "<!DOCTYPE svg PUBLIC 'x'>", 25, "image/svg+xml" },
+        { "<?xml version='1.0'?>\n<!-- c -->\n<!DOCTYPE svg", 46, "image/svg+xml" },
+        { "<?xml version='1.0'?><!DOCTYPE html>", 36, "text/html" },
+        { "<!-- a --><!doctype HTML>", 25, "text/html" },
+        { "<!-- <svg>", 10, "text/plain" },
+        { "<?xml <svg>", 11, "text/xml" },
+        { "<p><svg>", 8, "text/plain" },
+        { ODF("text"), sizeof ODF("text") - 1, "application/vnd.oasis.opendocument.text" },
+        { ODF("spreadsheet"), sizeof ODF("spreadsheet") - 1,
+          "application/vnd.oasis.opendocument.spreadsheet" },
+        { ODF("tex"), sizeof ODF("tex") - 1, "application/zip" },
+        { "PK\3\4", 4, "application/zip" },
         { "a\0b", 3, NULL },
         { "", 0, NULL },
         { "\x89PN", 3, "text/plain" },

@@ -17,6 +17,7 @@ local types = require "alisio.artifacts.types"
 local M = {}
 
 local READ_BYTES = 64 * 1024
+local MAX_NAME = 200 -- bytes, of a text that is published
 local PUBLIC = { "id", "title", "fileName", "kind", "mimeType", "bytes", "fileCount", "status", "sha256", "entry" }
 
 ---@class alisio.Artifacts
@@ -149,28 +150,24 @@ local function put_text(bytes, record, files)
   return describe_file(record, made, 1, types.of(record.fileName, artifact.sniff(bytes), #bytes))
 end
 
---- A dashboard of several files keeps its folder; its hash is that of the list of its files' hashes.
-local function put_site(source, item, record, files)
-  local list, lines, bytes, folders = {}, {}, 0, { [files] = true }
-  for _, part in ipairs(source:list()) do
-    if not part.dir and part.path:sub(1, #item.path + 1) == item.path .. "/" then
-      local rel = part.path:sub(#item.path + 2)
-      local folder = path.dirname(path.join(files, rel))
-      local ok, err, id, fields = fs.mkdirs(folder)
-      local copied = ok
-      if ok then
-        copied, err, id, fields = source:copy(part.path, path.join(files, rel))
-      end
-      if not copied then
-        return nil, err, id, fields
-      end
-      while not folders[folder] do
-        folders[folder] = true
-        folder = path.dirname(folder)
-      end
-      list[#list + 1] = { path = rel, bytes = copied.bytes, sha256 = copied.sha256 }
-      lines[#lines + 1] = copied.sha256 .. "  " .. rel .. "\n"
-      bytes = bytes + copied.bytes
+--- The files of a folder of the scan, by their paths in it.
+local function files_below(source, folder)
+  local list = {}
+  for _, item in ipairs(source:list()) do
+    if not item.dir and item.path:sub(1, #folder + 1) == folder .. "/" then
+      list[#list + 1] = item.path:sub(#folder + 2)
+    end
+  end
+  return list
+end
+
+local function sync_folders(files, paths_in_it)
+  local folders = { [files] = true }
+  for _, rel in ipairs(paths_in_it) do
+    local folder = path.dirname(path.join(files, rel))
+    while not folders[folder] do
+      folders[folder] = true
+      folder = path.dirname(folder)
     end
   end
   for folder in pairs(folders) do
@@ -178,6 +175,39 @@ local function put_site(source, item, record, files)
     if not ok then
       return nil, err, id, fields
     end
+  end
+  return true
+end
+
+--- A dashboard of several files keeps its folder; its hash is that of the list of its files' hashes.
+--- Where its page is none by its bytes, it is an archive like any other folder.
+local function put_site(source, item, record, files)
+  local below, list, lines, bytes = files_below(source, item.path), {}, {}, 0
+  for i, rel in ipairs(below) do
+    local copied
+    local ok, err, id, fields = fs.mkdirs(path.dirname(path.join(files, rel)))
+    if ok then
+      copied, err, id, fields = source:copy(path.join(item.path, rel), path.join(files, rel))
+    end
+    if not copied then
+      return nil, err, id, fields
+    elseif rel == item.entry and types.of(rel, copied.mime, copied.bytes) ~= "dashboard" then
+      ok, err, id, fields = fs.remove(files)
+      if ok then
+        ok, err, id, fields = fs.mkdirs(files)
+      end
+      if not ok then
+        return nil, err, id, fields
+      end
+      return put_zip(source, item, record, files)
+    end
+    list[i] = { path = rel, bytes = copied.bytes, sha256 = copied.sha256 }
+    lines[i] = copied.sha256 .. "  " .. rel .. "\n"
+    bytes = bytes + copied.bytes
+  end
+  local ok, err, id, fields = sync_folders(files, below)
+  if not ok then
+    return nil, err, id, fields
   end
   record.bytes, record.fileCount, record.files, record.entry = bytes, #list, list, item.entry
   record.sha256 = artifact.digest_bytes(table.concat(lines))
@@ -367,17 +397,16 @@ function Artifacts:publish_folder(folder, provenance)
   end)
 end
 
---- A name for a file that is published: one part, composed, nothing hidden.
+--- A name for a file that is published, composed.
 local function file_name(name)
-  local normal = text.normalize(name)
-  if not normal or normal:find "[%c]" or normal:find "\xC2[\x80-\x9F]" then
-    return plan.reject("bad_name", text.visible(name), "is not a name that can be kept")
-  elseif normal:find("/", 1, true) or normal == "" or #normal > 200 then
+  if name:find("/", 1, true) or name == "" or #name > MAX_NAME then
     return plan.reject("bad_path", text.visible(name), "is not the name of one file")
-  elseif normal:sub(1, 1) == "." then
-    return plan.reject("hidden", text.visible(name), "begins with a dot")
   end
-  return normal
+  local composed, reason = artifact.name(name)
+  if not composed then
+    return plan.reject(reason, text.visible(name), "is not a name that can be kept")
+  end
+  return composed
 end
 
 --- Publishes a text.

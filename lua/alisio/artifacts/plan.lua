@@ -95,7 +95,7 @@ local function declared_path(entry, n)
   end
   local normal = text.normalize(given)
   if not normal or given:find "%z" then
-    return M.reject("bad_name", MANIFEST, ("the path of artifact %d is not UTF-8"):format(n))
+    return M.reject("bad_manifest", MANIFEST, ("the path of artifact %d is no path"):format(n))
   end
   local rel = path.clean(normal)
   if path.is_absolute(given) or rel == "." or rel == ".." or rel:sub(1, 3) == "../" then

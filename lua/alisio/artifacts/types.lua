@@ -3,12 +3,20 @@ local path = require "std.path"
 
 local M = {}
 
-local TEXT = { ["text/plain"] = true, ["text/html"] = true, ["text/xml"] = true, ["image/svg+xml"] = true }
-local ZIP = { ["application/zip"] = true }
+local ODF = "application/vnd.oasis.opendocument."
 
-local function only(mime)
-  return { [mime] = true }
+local function only(...)
+  local set = {}
+  for _, mime in ipairs { ... } do
+    set[mime] = true
+  end
+  return set
 end
+
+local TEXT = only("text/plain", "text/html", "text/xml", "image/svg+xml")
+local PLAIN = only "text/plain" -- what markup is not
+local ZIP = only "application/zip"
+local ANY_ZIP = only("application/zip", ODF .. "text", ODF .. "spreadsheet", ODF .. "presentation")
 
 -- extension = { kind, MIME type, what the leading bytes may say }
 local KNOWN = {
@@ -16,20 +24,20 @@ local KNOWN = {
   md = { "document", "text/markdown; charset=utf-8", TEXT },
   pdf = { "document", "application/pdf", only "application/pdf" },
   docx = { "document", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", ZIP },
-  odt = { "document", "application/vnd.oasis.opendocument.text", ZIP },
+  odt = { "document", ODF .. "text", only("application/zip", ODF .. "text") },
   pptx = { "document", "application/vnd.openxmlformats-officedocument.presentationml.presentation", ZIP },
-  csv = { "spreadsheet", "text/csv", TEXT },
-  tsv = { "spreadsheet", "text/tab-separated-values", TEXT },
+  csv = { "spreadsheet", "text/csv", PLAIN },
+  tsv = { "spreadsheet", "text/tab-separated-values", PLAIN },
   xlsx = { "spreadsheet", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ZIP },
-  ods = { "spreadsheet", "application/vnd.oasis.opendocument.spreadsheet", ZIP },
+  ods = { "spreadsheet", ODF .. "spreadsheet", only("application/zip", ODF .. "spreadsheet") },
   png = { "image", "image/png", only "image/png" },
   jpg = { "image", "image/jpeg", only "image/jpeg" },
   gif = { "image", "image/gif", only "image/gif" },
   webp = { "image", "image/webp", only "image/webp" },
   svg = { "image", "image/svg+xml", only "image/svg+xml" },
-  json = { "data", "application/json", TEXT },
-  jsonl = { "data", "application/x-ndjson", TEXT },
-  zip = { "archive", "application/zip", ZIP },
+  json = { "data", "application/json", PLAIN },
+  jsonl = { "data", "application/x-ndjson", PLAIN },
+  zip = { "archive", "application/zip", ANY_ZIP },
 }
 KNOWN.htm, KNOWN.markdown, KNOWN.jpeg = KNOWN.html, KNOWN.md, KNOWN.jpg
 

@@ -58,6 +58,11 @@ function M.digest_bytes(bytes) end
 ---@return table? fields
 function M.scan(folder, limits) end
 
+---@param name string
+---@return string? composed
+---@return string? reason
+function M.name(name) end
+
 ---@param bytes string the first of a file
 ---@return string? mime
 function M.sniff(bytes) end

@@ -43,6 +43,13 @@ M.digest = artifact.digest
 ---@return string hex
 M.digest_bytes = artifact.digest_bytes
 
+--- The composed form (NFC) of a file's name, if it may be kept: UTF-8, one part, not hidden, without
+--- control characters, without a space at its end, at most 255 bytes.
+---@param name string
+---@return string?
+---@return string? reason  hidden, bad_name
+M.name = artifact.name
+
 --- The type the leading bytes of a file tell; "text/plain" for any text.
 ---@param bytes string  the first 4096 are looked at
 ---@return string? mime

@@ -54,6 +54,16 @@ describe("std.artifact", function()
     assert.equal("maxFileBytes", over.reason)
   end)
 
+  it("says which names may be kept", function()
+    assert.equal("café.md", artifact.name "cafe\u{301}.md")
+    for name, reason in pairs {
+      [".x"] = "hidden", [".."] = "hidden", [""] = "bad_name", ["a/b"] = "bad_name", ["a\0b"] = "bad_name", ["a "] = "bad_name",
+      ["\xff"] = "bad_name", ["a\nb"] = "bad_name", [("n"):rep(256)] = "bad_name",
+    } do
+      assert.same({ nil, reason }, { artifact.name(name) })
+    end
+  end)
+
   it("hands out only what it listed", function()
     local source <close> = assert(artifact.scan(dir .. "/out"))
     assert(fs.write(dir .. "/out/a.md", "# b\n"))

@@ -39,7 +39,7 @@ return {
   ["error.artifact_rejected.special_file"] = "{object} is neither a file nor a folder. Nothing was published.",
   ["error.artifact_rejected.hidden"] = "{object} is hidden (its name begins with a dot). Rename or remove it. Nothing was published.",
   ["error.artifact_rejected.bad_path"] = "{object} leads out of the output folder. Nothing was published.",
-  ["error.artifact_rejected.bad_name"] = "{object} is not a name that can be kept: use UTF-8 without control characters. Nothing was published.",
+  ["error.artifact_rejected.bad_name"] = "{object} is not a name that can be kept: use UTF-8 without control characters and without a space at the end. Nothing was published.",
   ["error.artifact_rejected.name_clash"] = "{object} and another file have the same name once accents are normalised. Rename one. Nothing was published.",
   ["error.artifact_rejected.bad_manifest"] = { "outputs.json: {detail}. Nothing was published.", "outputs.json is not valid. Nothing was published." },
   ["error.artifact_rejected.missing"] = "outputs.json names {object}, which is not there. Nothing was published.",

@@ -39,7 +39,7 @@ return {
   ["error.artifact_rejected.special_file"] = "{object} no es un archivo ni una carpeta. No se publicó nada.",
   ["error.artifact_rejected.hidden"] = "{object} está oculto (su nombre empieza con punto). Cámbiele el nombre o bórrelo. No se publicó nada.",
   ["error.artifact_rejected.bad_path"] = "{object} sale de la carpeta de salida. No se publicó nada.",
-  ["error.artifact_rejected.bad_name"] = "{object} no es un nombre que se pueda guardar: use UTF-8 sin caracteres de control. No se publicó nada.",
+  ["error.artifact_rejected.bad_name"] = "{object} no es un nombre que se pueda guardar: use UTF-8 sin caracteres de control y sin espacio al final. No se publicó nada.",
   ["error.artifact_rejected.name_clash"] = "{object} y otro archivo tienen el mismo nombre al normalizar los acentos. Cambie uno. No se publicó nada.",
   ["error.artifact_rejected.bad_manifest"] = { "outputs.json: {detail}. No se publicó nada.", "outputs.json no es válido. No se publicó nada." },
   ["error.artifact_rejected.missing"] = "outputs.json nombra {object}, que no existe. No se publicó nada.",

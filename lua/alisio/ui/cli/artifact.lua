@@ -18,6 +18,7 @@ local M = {
 
 local said = {
   folder = { en = "Name the folder to publish.", es = "Indique la carpeta que se publica." },
+  no_folder = { en = "{path} is not a folder.", es = "{path} no es una carpeta." },
   id = { en = "Name the artifact. alisio artifact list shows them.", es = "Indique el artefacto. alisio artifact list los muestra." },
   none = { en = "No artifacts yet.", es = "Todavía no hay artefactos." },
   nothing = { en = "The folder holds nothing to publish.", es = "La carpeta no contiene nada que publicar." },
@@ -59,16 +60,19 @@ local function publish(ctx, args)
   if not args[1] then
     return nil, ctx:text(said.folder), "usage"
   end
-  local artifacts, message, id, fields = store(ctx, args)
-  if not artifacts then
-    return nil, message, id, fields
-  end
-  local folder
-  folder, message, id, fields = fs.realpath(path.absolute(args[1], ctx.cwd))
+  local folder, message, id, fields = fs.realpath(path.absolute(args[1], ctx.cwd))
   if not folder then
     return nil, message, id, fields
   end
-  local published
+  local there = fs.stat(folder)
+  if there and there.type ~= "dir" then
+    return nil, ctx:text(said.no_folder, { path = folder }), "usage"
+  end
+  local artifacts, published
+  artifacts, message, id, fields = store(ctx, args)
+  if not artifacts then
+    return nil, message, id, fields
+  end
   published, message, id, fields = artifacts:publish_folder(folder, { source = "folder" })
   if not published then
     return nil, message, id, fields
@@ -77,7 +81,7 @@ local function publish(ctx, args)
     return
   end
   for _, art in ipairs(published.artifacts) do
-    ctx:out(("%s\n"):format(art.path))
+    ctx:out(text.visible(art.path) .. "\n")
     ctx:say(("✓ %s  %s  %s  %s"):format(text.visible(art.title), art.kind, size(ctx, art.bytes), art.id))
   end
   if #published.artifacts == 0 then
@@ -178,7 +182,7 @@ local function open(ctx, args)
     ctx:print { artifact = art, path = file }
     return
   end
-  ctx:out(file .. "\n")
+  ctx:out(text.visible(file) .. "\n")
   if is_active(art) then
     ctx:say(said.active)
   elseif term.is_tty(1) then

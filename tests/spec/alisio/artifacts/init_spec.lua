@@ -3,6 +3,7 @@ local artifacts = require "alisio.artifacts"
 local data = require "alisio.data"
 local fs = require "std.fs"
 local json = require "std.json"
+local path = require "std.path"
 local task = require "std.task"
 local helper = require "spec.session_helper"
 
@@ -112,7 +113,10 @@ describe("alisio.artifacts", function()
         ['{"artifacts":[{"path":"d","entry":"../a.md"}]}'] = "bad_path",
         ['{"artifacts":[{"path":"d","entry":"b.csv"}]}'] = "bad_manifest",
         ['{"artifacts":[{"path":"a.md","entry":"x"}]}'] = "bad_manifest",
-        ['{"artifacts":[{"path":"outputs.json"}]}'] = "bad_manifest",
+        ['{"artifacts":[{"path":"outputs.json"}]}'] = "bad_manifest", ['{"artifacts":[{"path":"a.md\\u0000"}]}'] = "bad_manifest",
+        [""] = "bad_manifest", ["\xff\xfe{\0}\0"] = "bad_manifest", ["null"] = "bad_manifest", ['{"artifacts":[{"path":"a.md"}]}x'] = "bad_manifest",
+        ['{"artifacts":[{"path":"d\\\\b.csv"}]}'] = "missing", ['{"artifacts":[{"path":".git/a"}]}'] = "missing",
+        [("["):rep(100000)] = "bad_manifest",
         ["{" .. (" "):rep(1 << 20) .. "}"] = "bad_manifest",
       } do
         put("outputs.json", manifest)
@@ -173,18 +177,49 @@ describe("alisio.artifacts", function()
     end)
 
     it("goes by bytes where the name says something else", function()
-      put("fake.png", "<script>alert(1)</script>")
-      put("page.html", "\x89PNG\r\n\x1a\n")
-      put("zero.csv", "")
-      put("odd.xyz", "text")
-      local kinds = {}
+      local png, odt = "\x89PNG\r\n\x1a\n", "PK\3\4" .. ("\0"):rep(26) .. "mimetypeapplication/vnd.oasis.opendocument.text"
+      local office = "application/vnd.openxmlformats-officedocument."
+      local download = "file application/octet-stream"
+      local cases = {
+        ["fake.png"] = { "<script>alert(1)</script>", download }, ["page.html"] = { png, download },
+        ["zero.csv"] = { "", "spreadsheet text/csv" }, ["odd.xyz"] = { "text", download }, ["README"] = { "text", download },
+        ["real.PNG"] = { png, "image image/png" }, ["a.jpg"] = { "\xff\xd8\xff\xe0", "image image/jpeg" },
+        ["a.gif"] = { "GIF89a", "image image/gif" }, ["a.webp"] = { "RIFF....WEBP", "image image/webp" },
+        ["jpg.png"] = { "\xff\xd8\xff\xe0", download }, ["a.pdf"] = { "<html>", download },
+        ["b.pdf"] = { "%PDF-1.7", "document application/pdf" }, ["a.svg"] = { "<!-- by hand --><svg>", "image image/svg+xml" },
+        ["b.svg"] = { "<html><svg>", download }, ["a.json"] = { "<!doctype html>", download },
+        ["b.json"] = { "{}", "data application/json" }, ["a.csv"] = { "<html>", download }, ["b.csv"] = { "PK\3\4", download },
+        ["c.csv"] = { ("\xff\xfea\0,\0b\0"), "spreadsheet text/csv" }, ["d.csv"] = { "a\xe9,b\n", "spreadsheet text/csv" },
+        ["e.tsv"] = { "a\tb\n", "spreadsheet text/tab-separated-values" }, ["a.docx"] = { odt, download },
+        ["b.docx"] = { "PK\3\4", "document " .. office .. "wordprocessingml.document" },
+        ["a.pptx"] = { "PK\3\4", "document " .. office .. "presentationml.presentation" },
+        ["a.xlsx"] = { "PK\3\4", "spreadsheet " .. office .. "spreadsheetml.sheet" }, ["b.xlsx"] = { "a,b\n", download },
+        ["a.odt"] = { odt, "document application/vnd.oasis.opendocument.text" }, ["b.ods"] = { odt, download },
+        ["a.md"] = { "\127ELF", download }, ["b.md"] = { "<h1>x</h1>", "document text/markdown; charset=utf-8" },
+        ["a.txt"] = { "a\0b", download }, ["b.txt"] = { "a", "code text/plain; charset=utf-8" },
+        ["a.py"] = { "print(1)\n", "code text/plain; charset=utf-8" }, ["a.zip"] = { "PK\5\6", "archive application/zip" },
+        ["b.zip"] = { "MZ", download }, ["a.exe"] = { "MZ", download }, ["a.html"] = { "<?xml version='1.0'?><html>",
+          "dashboard text/html; charset=utf-8" },
+      }
+      local wanted, kinds = {}, {}
+      for name, case in pairs(cases) do
+        put(name, case[1])
+        wanted[name] = case[2]
+      end
       for _, art in ipairs(assert(a:publish_folder(out)).artifacts) do
         kinds[art.fileName] = art.kind .. " " .. art.mimeType
       end
-      assert.same({
-        ["fake.png"] = "file application/octet-stream", ["page.html"] = "file application/octet-stream",
-        ["zero.csv"] = "spreadsheet text/csv", ["odd.xyz"] = "file application/octet-stream",
-      }, kinds)
+      assert.same(wanted, kinds)
+    end)
+
+    it("makes an archive of a folder whose page is none", function()
+      put("site/index.html", "\x89PNG\r\n\x1a\n\0")
+      put("site/a/b.txt", "b")
+      local art = assert(a:publish_folder(out)).artifacts[1]
+      assert.same({ "site.zip", "archive", "application/zip", 2 }, { art.fileName, art.kind, art.mimeType, art.fileCount })
+      assert.is_nil(art.entry)
+      assert.equal(art.sha256, artifact.digest(art.path))
+      assert.equal(1, #fs.list(path.dirname(art.path)))
     end)
 
     it("warns of charts drawn by hand and keeps the page", function()
@@ -278,7 +313,7 @@ describe("alisio.artifacts", function()
     it("refuses names that are none, and too much text", function()
       for name, reason in pairs {
         ["../x.md"] = "bad_path", ["a/b.md"] = "bad_path", [""] = "bad_path", [".x"] = "hidden", [".."] = "hidden",
-        ["a\nb"] = "bad_name", ["\xff"] = "bad_name",
+        ["a\nb"] = "bad_name", ["\xff"] = "bad_name", ["x.md "] = "bad_name", ["x\0.md"] = "bad_name",
       } do
         local art, _, id, fields = a:create { fileName = name, text = "x" }
         assert.is_nil(art)

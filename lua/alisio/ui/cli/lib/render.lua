@@ -339,7 +339,8 @@ function Render:finish(result, session)
   end
   for i, artifact in ipairs(self.artifacts) do
     local name = text.visible(artifact.fileName)
-    local path = screen.out_color and screen.term.style(artifact.path, "accent") or artifact.path
+    local path = text.visible(artifact.path)
+    path = screen.out_color and screen.term.style(path, "accent") or path
     screen:out(("%s%s%s  %s\n"):format(i == 1 and self.answered and "\n" or "", name,
       (" "):rep(widest - text.width(name)), path))
   end
