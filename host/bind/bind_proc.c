@@ -268,22 +268,22 @@ static int l_gc(lua_State *L)
 
 /* ---- starting ---- */
 
-/* The strings of the list in field key, as a NULL-terminated array on the stack; NULL without it.
- */
-static const char *const *text_list(lua_State *L, const char *key)
+/* The strings of the list in field key of the table at idx, as a NULL-terminated array on the
+ * stack; NULL without it. */
+static const char *const *text_list(lua_State *L, int idx, const char *key)
 {
     const char **list;
     lua_Integer n;
 
-    if (lua_getfield(L, 1, key) == LUA_TNIL)
+    if (lua_getfield(L, idx, key) == LUA_TNIL)
         return NULL;
-    luaL_argcheck(L, lua_istable(L, -1), 1, "argv and env must be lists");
+    luaL_argcheck(L, lua_istable(L, -1), 1, "argv, env and places must be lists");
     n = luaL_len(L, -1);
     list = lua_newuserdatauv(L, ((size_t)n + 1) * sizeof *list, 0); /* [list of strings, array] */
     for (lua_Integer i = 1; i <= n; i++) {
         size_t len;
         if (lua_rawgeti(L, -2, i) != LUA_TSTRING)
-            luaL_argerror(L, 1, "argv and env must be lists of strings");
+            luaL_argerror(L, 1, "argv, env and places must be lists of strings");
         list[i - 1] = lua_tolstring(L, -1, &len);
         luaL_argcheck(L, strlen(list[i - 1]) == len, 1, "an argument contains a NUL byte");
         lua_pop(L, 1); /* the list keeps it alive */
@@ -323,27 +323,42 @@ static void read_limits(lua_State *L, al_proc_options *o)
     o->processes = amount(L, at, "processes");
 }
 
-/* spawn{ argv, env?, cwd?, stdin?, timeoutMs?, graceMs?, limits?, mark? } -> handle */
+static void read_sandbox(lua_State *L, al_proc_options *o, al_proc_sandbox *s)
+{
+    if (lua_getfield(L, 1, "sandbox") == LUA_TNIL)
+        return;
+    int at = lua_gettop(L);
+    luaL_argcheck(L, lua_istable(L, at), 1, "sandbox must be a table");
+    s->read = text_list(L, at, "read");
+    s->write = text_list(L, at, "write");
+    s->memory = text_list(L, at, "memory");
+    s->namespaces = al_opt_bool(L, at, "namespaces", false);
+    o->sandbox = s;
+}
+
+/* spawn{ argv, env?, cwd?, stdin?, timeoutMs?, graceMs?, limits?, mark?, sandbox? } -> handle */
 static int l_spawn(lua_State *L)
 {
     al_host *host = al_host_of(L);
     al_proc_options o = { 0 };
+    al_proc_sandbox sandbox = { 0 };
     al_err err = { 0 };
     al_buf *jail;
     handle *h;
 
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
-    luaL_checkstack(L, 12, NULL);
-    o.argv = text_list(L, "argv");
+    luaL_checkstack(L, 24, NULL);
+    o.argv = text_list(L, 1, "argv");
     luaL_argcheck(L, o.argv && o.argv[0], 1, "argv needs at least a program");
-    o.env = text_list(L, "env");
+    o.env = text_list(L, 1, "env");
     o.cwd = plain_text(L, "cwd");
     o.mark = plain_text(L, "mark");
     o.open_stdin = al_opt_bool(L, 1, "stdin", false);
     o.timeout_ms = amount(L, 1, "timeoutMs");
     o.grace_ms = amount(L, 1, "graceMs");
     read_limits(L, &o);
+    read_sandbox(L, &o, &sandbox);
     jail = al_lua_buf(L, 0);
     if (al_host_helper(host, "jail", jail, &err) != AL_OK) {
         err.id = "internal"; /* an installation that is not whole, nothing the caller named */

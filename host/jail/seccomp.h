@@ -17,4 +17,13 @@ bool al_seccomp_available(void);
  * refused the filter. */
 int al_seccomp_engine(int tmp_fd, al_err *err);
 
+/* From here on the calling process, and all it starts, cannot open a socket of any family
+ * (connected pairs stay), make namespaces, mount, trace, use keys, io_uring or shared memory of
+ * System V, change limits or priority of others, push input into a terminal; 32-bit calls end the
+ * process. own_root: it reaches only files whose modes and times it may change; without, changing
+ * those does nothing.
+ *
+ * Call it before any other thread exists, with no_new_privs set. Errors as al_seccomp_engine. */
+int al_seccomp_job(bool own_root, al_err *err);
+
 #endif

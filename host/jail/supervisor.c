@@ -68,7 +68,7 @@ static void on_end(void *data, int pid, int status)
 {
     struct state *s = data;
 
-    if (pid != s->child)
+    if (pid != s->child || s->over)
         return;
     s->over = true;
     s->status = status;
@@ -83,9 +83,22 @@ static void reap(struct state *s)
         on_end(s, pid, status);
 }
 
-/* Sleeps at most ms, or until a signal or the channel; then says what the host wants, or NULL. */
-static const char *listen_for(const struct state *s, uint64_t ms)
+/* The program's end by the word of its parent in the namespaces; that one's own end is seen by
+ * reap. */
+static void hear_the_end(struct state *s)
 {
+    int status;
+
+    if (read(s->watch->over, &status, sizeof status) == (ssize_t)sizeof status) {
+        s->over = true;
+        s->status = status;
+    }
+}
+
+/* Sleeps at most ms, or until a signal or a descriptor; then says what the host wants, or NULL. */
+static const char *listen_for(struct state *s, uint64_t ms)
+{
+    const int channel = s->watch->channel, over = s->watch->over;
     const struct timespec limit = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
     char bytes[256];
     fd_set readable;
@@ -93,21 +106,31 @@ static const char *listen_for(const struct state *s, uint64_t ms)
     int rc;
 
     FD_ZERO(&readable);
-    FD_SET(s->watch->channel, &readable);
-    rc = pselect(s->watch->channel + 1, &readable, NULL, NULL, &limit, &wait_mask);
+    FD_SET(channel, &readable);
+    if (over > 0)
+        FD_SET(over, &readable);
+    rc = pselect((over > channel ? over : channel) + 1, &readable, NULL, NULL, &limit, &wait_mask);
     if (asked_to_stop)
         return "stopped";
-    if (rc <= 0)
+    if (rc > 0 && over > 0 && FD_ISSET(over, &readable))
+        hear_the_end(s);
+    if (rc <= 0 || !FD_ISSET(channel, &readable))
         return NULL;
-    n = read(s->watch->channel, bytes, sizeof bytes);
+    n = read(channel, bytes, sizeof bytes);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return NULL;
     return n > 0 ? "stopped" : "host_gone";
 }
 
+/* Those of the job: the first process of its namespaces is none. */
+static int job_processes(const struct state *s)
+{
+    return al_tree_count() - (s->watch->over > 0);
+}
+
 static void count(struct state *s)
 {
-    int n = al_tree_count();
+    int n = job_processes(s);
 
     if (n > 0 && (unsigned)n > s->out->processes)
         s->out->processes = (unsigned)n;
@@ -199,10 +222,12 @@ void al_supervise(const al_watch *watch, pid_t child, al_outcome *out)
     if (!s.over && watch->grace_ms && out->reason && strcmp(out->reason, "host_gone") != 0)
         ask_to_end(&s);
     if (s.over && !al_tree_empty()) {
-        int alive = al_tree_count();
+        int alive = job_processes(&s);
         out->ended = alive > 0 ? (unsigned)alive : 0;
     }
     kill(-child, SIGKILL);
     out->left = !al_tree_end(PATIENCE_MS, on_end, &s);
+    if (watch->over > 0)
+        close(watch->over);
     tell(&s, start);
 }

@@ -10,6 +10,7 @@ typedef struct al_watch {
     uint64_t timeout_ms; /* 0: none */
     uint64_t grace_ms;   /* between SIGTERM and SIGKILL on a stop or time-out; 0: SIGKILL at once */
     unsigned max_processes; /* 0: as many as it likes */
+    int over; /* al_started.over of what is watched, closed at its end; 0: child is the program */
 } al_watch;
 
 typedef struct al_outcome {
@@ -27,7 +28,8 @@ typedef struct al_outcome {
  * SIGINT and SIGHUP to this process become a request to stop. */
 void al_supervisor_prepare(void);
 
-/* Waits for the end of child, of the time or of the host's patience, then ends the whole tree. */
+/* Waits for the end of the program, of the time or of the host's patience, then ends the whole
+ * tree. */
 void al_supervise(const al_watch *watch, pid_t child, al_outcome *out);
 
 #endif

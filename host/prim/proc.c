@@ -589,6 +589,29 @@ static void number(al_json_out *o, const char *key, uint64_t value)
     al_json_int(o, (int64_t)value);
 }
 
+static void paths(al_json_out *o, const char *key, const char *const *list)
+{
+    if (!list)
+        return;
+    al_json_key(o, key);
+    al_json_begin_array(o);
+    for (; *list; list++)
+        al_json_cstring(o, *list);
+    al_json_end_array(o);
+}
+
+static void sandbox(al_json_out *o, const al_proc_sandbox *s)
+{
+    al_json_key(o, "sandbox");
+    al_json_begin_object(o);
+    paths(o, "read", s->read);
+    paths(o, "write", s->write);
+    paths(o, "memory", s->memory);
+    al_json_key(o, "namespaces");
+    al_json_bool(o, s->namespaces);
+    al_json_end_object(o);
+}
+
 /* The spec waits in the socket before the jail is there to read it. */
 static int send_spec(int fd, const al_proc_options *opt, al_err *err)
 {
@@ -613,6 +636,8 @@ static int send_spec(int fd, const al_proc_options *opt, al_err *err)
         number(&o, "processes", opt->processes);
         al_json_end_object(&o);
     }
+    if (opt->sandbox)
+        sandbox(&o, opt->sandbox);
     al_json_end_object(&o);
     if (body.failed || al_wire_frame(&frame, AL_WIRE_REQUEST, body.data, body.len) != AL_OK)
         rc = al_err_set(err, AL_ENOMEM, "internal", opt->argv[0], "not enough memory");

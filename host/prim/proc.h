@@ -14,6 +14,14 @@
 
 typedef struct al_proc al_proc;
 
+/* What a program can reach, each a NULL-terminated list of absolute paths or NULL: files and
+ * folders to read and run, to read and change, and folders that are its own memory. A layer that
+ * the system lacks, a place that is not there: the program is not started. Linux only. */
+typedef struct al_proc_sandbox {
+    const char *const *read, *const *write, *const *memory;
+    bool namespaces; /* in a system of its own, which holds nothing but these; needed for memory */
+} al_proc_sandbox;
+
 typedef struct al_proc_options {
     const char *jail;        /* path of the jail program */
     const char *const *argv; /* NULL-terminated; argv[0] without a slash is looked up in PATH */
@@ -24,6 +32,7 @@ typedef struct al_proc_options {
     uint64_t grace_ms;       /* between SIGTERM and SIGKILL when it is stopped; 0: none */
     bool confined;           /* no new privileges, no core file, and these limits, each 0: none */
     uint64_t memory_bytes, open_files, file_bytes, cpu_ms, processes;
+    const al_proc_sandbox *sandbox; /* NULL: none */
     const char *mark; /* an entry of env that only this tree has: with it, processes are ended even
                        * when one of them killed the jail. NULL: by process group only */
 } al_proc_options;

@@ -11,15 +11,15 @@ static int run_shell(al_session *s, const char *script)
 {
     char *const argv[] = { (char *)"sh", (char *)"-c", (char *)script, NULL };
     al_err err = { 0 };
-    pid_t pid;
+    al_started started;
     int status;
 
     s->argv = argv;
-    if (al_session_start(s, &pid, &err) != AL_OK) {
+    if (al_session_start(s, &started, &err) != AL_OK) {
         fprintf(stderr, "%s: %s\n", err.object, err.detail);
         return -1;
     }
-    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK(waitpid(started.pid, &status, 0) == started.pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -27,12 +27,12 @@ static int leads_its_session(void *arg)
 {
     char *const argv[] = { (char *)"sleep", (char *)"10", NULL };
     al_session s = { .argv = argv };
-    pid_t pid;
+    al_started started;
 
     (void)arg;
-    CHECK(al_session_start(&s, &pid, NULL) == AL_OK);
-    CHECK(getsid(pid) == pid && getpgid(pid) == pid);
-    CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+    CHECK(al_session_start(&s, &started, NULL) == AL_OK);
+    CHECK(getsid(started.pid) == started.pid && getpgid(started.pid) == started.pid);
+    CHECK(kill(started.pid, SIGKILL) == 0 && waitpid(started.pid, NULL, 0) == started.pid);
     return 0;
 }
 
@@ -74,10 +74,10 @@ static int names_what_is_missing(void *arg)
     char *const argv[] = { (char *)"no-such-program", NULL };
     al_session s = { .argv = argv };
     al_err err = { 0 };
-    pid_t pid;
+    al_started started;
 
     (void)arg;
-    CHECK(al_session_start(&s, &pid, &err) == AL_ENOTFOUND);
+    CHECK(al_session_start(&s, &started, &err) == AL_ENOTFOUND);
     CHECK(strcmp(err.object, "no-such-program") == 0 && strcmp(err.id, "not_found") == 0);
     CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
     return 0;
@@ -89,13 +89,14 @@ static int dies_with_its_parent(void *arg)
     al_session s = { .argv = argv };
     int report[2];
     pid_t parent, pid = 0;
+    al_started started;
 
     (void)arg;
     CHECK(pipe(report) == 0);
     parent = fork();
     if (parent == 0) {
-        CHECK(al_session_start(&s, &pid, NULL) == AL_OK);
-        CHECK(write(report[1], &pid, sizeof pid) == (ssize_t)sizeof pid);
+        CHECK(al_session_start(&s, &started, NULL) == AL_OK);
+        CHECK(write(report[1], &started.pid, sizeof pid) == (ssize_t)sizeof pid);
         pause();
     }
     CHECK(read(report[0], &pid, sizeof pid) == (ssize_t)sizeof pid);

@@ -22,9 +22,9 @@ static al_outcome watch_shell(al_watch w, const al_limits *limits, const char *s
 {
     char *const argv[] = { (char *)"sh", (char *)"-c", (char *)script, NULL };
     al_session s = { .argv = argv };
+    al_started started;
     al_outcome out;
     int pair[2];
-    pid_t pid;
 
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     host_end = pair[0];
@@ -33,8 +33,9 @@ static al_outcome watch_shell(al_watch w, const al_limits *limits, const char *s
         s.limits = *limits;
     al_supervisor_prepare();
     al_tree_adopt();
-    CHECK(al_session_start(&s, &pid, NULL) == AL_OK);
-    al_supervise(&w, pid, &out);
+    CHECK(al_session_start(&s, &started, NULL) == AL_OK);
+    w.over = started.over;
+    al_supervise(&w, started.pid, &out);
     CHECK(al_tree_empty() && !out.left);
     return out;
 }

@@ -24,6 +24,15 @@ local GRACE_MS = 50 -- what an unjailed program gets between SIGTERM and SIGKILL
 ---@class std.process.Jail
 ---@field limits? std.process.Limits
 ---@field mark? string  "NAME=value" of its env that nothing else has: finds what killed its supervisor
+---@field sandbox? std.process.Sandbox
+
+--- What a program can reach: these places and nothing else. No socket but pairs, no process outside, no
+--- privilege. Where a layer is missing or a place is not there, the program does not start.
+---@class std.process.Sandbox
+---@field read? string[]       files and folders, absolute, that it reads and runs
+---@field write? string[]      that it reads and changes, and does not run
+---@field memory? string[]     folders in memory of its own; with namespaces only
+---@field namespaces? boolean  in a system of its own, which holds nothing but these places
 
 ---@class std.process.Options
 ---@field argv string[]      the program (without a slash: found by PATH) and its arguments
@@ -74,7 +83,7 @@ local function start(opts, stdin)
   return raw.spawn {
     argv = opts.argv, cwd = opts.cwd, env = environment_list(opts.env), stdin = stdin,
     timeoutMs = opts.timeoutMs, graceMs = not jail and GRACE_MS or nil,
-    limits = jail and (jail.limits or {}), mark = jail and jail.mark,
+    limits = jail and (jail.limits or {}), mark = jail and jail.mark, sandbox = jail and jail.sandbox,
   }
 end
 
