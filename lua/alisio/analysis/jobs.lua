@@ -23,6 +23,7 @@ local ids = require "alisio.kernel.ids"
 local paths = require "alisio.kernel.paths"
 local words = require "alisio.kernel.words"
 local discovery = require "alisio.analysis.discovery"
+local runtimes = require "alisio.analysis.runtimes"
 
 local M = {}
 
@@ -49,6 +50,7 @@ local PASSED = { "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_NUMERIC", "LC_TIM
 ---@field timeoutMs integer
 ---@field publishOnError boolean
 ---@field python alisio.Python
+---@field runtime alisio.Runtime
 ---@field sha256 string    of script, inputs and runtime: what an approval is bound to
 
 -- A name that no input before has, nor the list of them.
@@ -115,8 +117,8 @@ local function approval_hash(job)
     inputs[i] = { name = input.name, sha256 = input.sha256 }
   end
   return artifact.digest_bytes(json.encode {
-    code = job.code, inputs = inputs, runtime = "managed", python = job.python.executable,
-    version = job.python.version,
+    code = job.code, inputs = inputs, runtime = job.runtime.name, holds = job.runtime.found,
+    python = job.python.executable, version = job.python.version,
   })
 end
 
@@ -127,7 +129,7 @@ end
 ---@param request table   { code, title?, inputs? = (workspace path | { datasetId })[], timeoutMs?, publishOnError? }
 ---@return alisio.Job? job
 ---@return string? message
----@return string? id      python_missing, not_found, permission_denied, io_error
+---@return string? id      python_missing, runtime_unavailable, not_found, permission_denied, io_error
 ---@return table? fields
 function M.plan(session, request)
   local step = {
@@ -138,7 +140,12 @@ function M.plan(session, request)
     return nil, reason, "permission_denied"
   end
   local config = session.config
-  local python, message, id, fields = discovery.find {
+  local runtime, message, id, fields = runtimes.choose(config, session.locale)
+  if not runtime then
+    return nil, message, id, fields
+  end
+  local python
+  python, message, id, fields = discovery.find {
     configured = config:get "analysis.python", state_dir = session.runtime.state_dir, locale = session.locale,
   }
   if not python then
@@ -146,7 +153,7 @@ function M.plan(session, request)
   end
   local limit = config:get "analysis.limits.timeoutMs"
   local job = {
-    session = session, code = step.code, title = step.title, python = python,
+    session = session, code = step.code, title = step.title, python = python, runtime = runtime,
     timeoutMs = math.min(step.timeoutMs or limit, limit), publishOnError = request.publishOnError or false,
   }
   job.inputs, message, id, fields = read_inputs(session, step.inputs)
@@ -166,15 +173,17 @@ function M.guarantees(job)
   for i, input in ipairs(job.inputs) do
     names[i] = input.kind == "file" and input.source or input.name
   end
-  local list = {
-    words.t(locale, "python.your_permissions"),
+  local list = runtimes.words(job.runtime, locale)
+  for _, sentence in ipairs {
     words.t(locale, "python.runs_on", { version = job.python.version, inputs = #names > 0 and names or nil }),
     words.t(locale, "python.clean_environment"),
-    words.t(locale, process.ends_orphans and "python.tree_ended" or "python.group_ended", { time = job.timeoutMs }),
+    words.t(locale, "python.time", { time = job.timeoutMs }),
     words.t(locale, "python.limits", {
       memory = config:get "analysis.limits.memoryBytes", file = config:get "analysis.limits.writeBytes",
     }),
-  }
+  } do
+    list[#list + 1] = sentence
+  end
   if process.ends_orphans then
     list[#list + 1] = words.t(locale, "python.processes", { count = config:get "analysis.limits.processes" })
   end
@@ -197,7 +206,10 @@ local function describe(job)
   return {
     v = 1, id = job.id, session = job.session.id, workspace = job.session.cwd, title = job.title,
     status = "running", startedAt = clock.now(), timeoutMs = job.timeoutMs, publishOnError = job.publishOnError,
-    runtime = { name = "managed", python = job.python.version, executable = job.python.executable },
+    runtime = {
+      name = job.runtime.name, holds = job.runtime.found, python = job.python.version,
+      executable = job.python.executable,
+    },
     scriptSha256 = artifact.digest_bytes(job.code), inputs = inputs,
     approval = { sha256 = job.sha256, decision = granted.decision, source = granted.source },
   }
@@ -275,24 +287,17 @@ local function prepare(root, job)
 end
 
 local function environment(job)
-  local dir = path.join(job.parent, job.id)
-  local work = path.join(dir, "work")
+  local work = path.join(job.dir, "work")
   local env = {
     PATH = fs.env "PATH" or "/usr/local/bin:/usr/bin:/bin",
     HOME = work, TMPDIR = work, MPLBACKEND = "Agg",
-    ALISIO_OUTPUT_DIR = path.join(dir, "staging"), ALISIO_INPUT_DIR = path.join(dir, "input"),
+    ALISIO_OUTPUT_DIR = path.join(job.dir, "staging"), ALISIO_INPUT_DIR = path.join(job.dir, "input"),
     ALISIO_WORK_DIR = work, ALISIO_EXECUTION_ID = job.id,
   }
   for _, name in ipairs(PASSED) do
     env[name] = fs.env(name)
   end
   return env
-end
-
-local function command(job)
-  local argv = { job.python.executable, table.unpack(FLAGS) }
-  argv[#argv + 1] = path.join(job.parent, job.id, "script/main.py")
-  return argv
 end
 
 -- The last line of what came, as progress.
@@ -306,23 +311,14 @@ local function teller(call)
 end
 
 local function execute(job, call)
-  local config = job.session.config
-  local env = environment(job)
-  return process.run {
-    argv = command(job), cwd = env.ALISIO_WORK_DIR, env = env, timeoutMs = job.timeoutMs,
-    maxOutputBytes = config:get "analysis.limits.logBytes",
-    on_output = teller(call),
-    jail = {
-      mark = "ALISIO_EXECUTION_ID=" .. job.id,
-      limits = {
-        memoryBytes = config:get "analysis.limits.memoryBytes",
-        openFiles = config:get "analysis.limits.openFiles",
-        processes = config:get "analysis.limits.processes",
-        fileBytes = config:get "analysis.limits.writeBytes",
-        cpuMs = 2 * job.timeoutMs,
-      },
-    },
-  }
+  local options = job.runtime.kind.start({
+    dir = job.dir, workspace = job.session.cwd, python = job.python, flags = FLAGS, env = environment(job),
+    id = job.id, config = job.session.config, timeoutMs = job.timeoutMs,
+  }, job.runtime.found)
+  options.timeoutMs = job.timeoutMs
+  options.maxOutputBytes = job.session.config:get "analysis.limits.logBytes"
+  options.on_output = teller(call)
+  return process.run(options)
 end
 
 local function status_of(r)
@@ -408,7 +404,7 @@ local function provenance(job, status)
   return {
     tool = "python_run", execution = job.id, status = status ~= "succeeded" and "partial" or nil,
     title = job.title, model = session.run and session.run.model or session.model,
-    runtime = { name = "managed", python = job.python.version }, inputs = inputs,
+    runtime = { name = job.runtime.name, python = job.python.version }, inputs = inputs,
     scriptSha256 = job.record.scriptSha256,
   }
 end
@@ -501,9 +497,13 @@ function M.run(job, call, granted)
   job.id = ids.new "exec"
   job.parent = paths.session(session.runtime.state_dir, paths.workspace(session.cwd), session.id).jobs
   local ok, message, id, fields = fs.mkdirs(job.parent)
-  if not ok then
+  if ok then
+    job.parent, message, id, fields = fs.realpath(job.parent) -- a sandbox has no links that lead there
+  end
+  if not job.parent or not ok then
     return nil, message, id, fields
   end
+  job.dir = path.join(job.parent, job.id)
   local root
   root, message, id, fields = fs.open_root(job.parent)
   if not root then

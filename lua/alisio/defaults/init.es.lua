@@ -57,7 +57,7 @@ alisio.setup {
   -- analysis = {
   --   -- Si el modelo puede escribir y ejecutar Python y leer datos.
   --   enabled = true,
-  --   -- Dónde se ejecuta Python: `managed` es su propio Python con sus permisos, `auto` el entorno más estricto que esta máquina sostiene. (managed | auto)
+  --   -- Dónde se ejecuta Python: `managed` es su propio Python con sus permisos, `sandbox` el mismo encerrado por el núcleo, `auto` el sandbox donde estén todas sus capas y si no `managed`. (managed | sandbox | auto)
   --   runtime = "managed",
   --   -- El intérprete de Python que se usa; sin valor se busca solo.
   --   python = nil,

@@ -57,7 +57,7 @@ alisio.setup {
   -- analysis = {
   --   -- Whether the model may write and run Python and read data.
   --   enabled = true,
-  --   -- Where Python runs: `managed` is your own Python with your permissions, `auto` the strictest runtime this machine can hold. (managed | auto)
+  --   -- Where Python runs: `managed` is your own Python with your permissions, `sandbox` the same shut in by the kernel, `auto` the sandbox where every layer of it is there, else `managed`. (managed | sandbox | auto)
   --   runtime = "managed",
   --   -- The Python interpreter to use; found by itself when unset.
   --   python = nil,

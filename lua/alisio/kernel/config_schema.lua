@@ -90,10 +90,11 @@ return {
   { key = "analysis.enabled", type = "boolean", default = true, project = "off", help = {
     en = "Whether the model may write and run Python and read data.",
     es = "Si el modelo puede escribir y ejecutar Python y leer datos." } },
-  { key = "analysis.runtime", type = "choice", choices = { "managed", "auto" }, default = "managed", help = {
-    en = "Where Python runs: `managed` is your own Python with your permissions, `auto` the strictest runtime this machine can hold.",
-    es = "Dónde se ejecuta Python: `managed` es su propio Python con sus permisos, `auto` el entorno más "
-      .. "estricto que esta máquina sostiene." } },
+  { key = "analysis.runtime", type = "choice", choices = { "managed", "sandbox", "auto" }, default = "managed", help = {
+    en = "Where Python runs: `managed` is your own Python with your permissions, `sandbox` the same shut in by the kernel, "
+      .. "`auto` the sandbox where every layer of it is there, else `managed`.",
+    es = "Dónde se ejecuta Python: `managed` es su propio Python con sus permisos, `sandbox` el mismo encerrado por el "
+      .. "núcleo, `auto` el sandbox donde estén todas sus capas y si no `managed`." } },
   { key = "analysis.python", type = "string", help = {
     en = "The Python interpreter to use; found by itself when unset.",
     es = "El intérprete de Python que se usa; sin valor se busca solo." } },

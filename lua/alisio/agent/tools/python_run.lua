@@ -55,7 +55,7 @@ return {
     local locale = call.session.locale
     return {
       title = job.title and words.t(locale, "python.ask_titled", { title = job.title }) or words.t(locale, "python.ask"),
-      script = job.code, language = "python", sha256 = job.sha256, runtime = "managed",
+      script = job.code, language = "python", sha256 = job.sha256, runtime = job.runtime.name,
       guarantees = require("alisio.analysis.jobs").guarantees(job),
     }
   end,
