@@ -245,6 +245,23 @@ class Outside(SandboxCase):
 class Missing(SandboxCase):
     """Without a layer the sandbox refuses and says which; `auto` says it, too."""
 
+    def status(self, runtime, wrap=()):
+        env = dict(self.env, ALISIO_ANALYSIS_RUNTIME=runtime)
+        argv = [*wrap, ALISIO, "analysis", "status", "--python", sys.executable]
+        said, facts = (subprocess.run([*argv, *more], env=env, capture_output=True, text=True, check=True).stdout
+                       for more in ([], ["--json"]))
+        return said, json.loads(facts)
+
+    def test_status_says_what_holds(self):
+        said, facts = self.status("managed")
+        self.assertRegex(said, r"Runtime   managed\n +! .*your permissions")
+        self.assertRegex(said, r"\n +sandbox can be chosen, too\n")
+        self.assertEqual([facts[key] for key in ("runtime", "runs")], ["managed", "managed"])
+        said, facts = self.status("auto")
+        self.assertRegex(said, r"Runtime   sandbox, as auto chooses\n +✓ It reads nothing but its folder")
+        self.assertEqual([facts[key] for key in ("runtime", "runs")], ["auto", "sandbox"])
+        self.assertEqual([(one["name"], one["available"]) for one in facts["runtimes"]][:2], [("managed", True), ("sandbox", True)])
+
     def without(self, call, said):
         wrap = [sys.executable, "-c", WITHOUT_CALL, str(call)]
         result = self.run_python("print(1)", wrap=wrap)
@@ -253,6 +270,12 @@ class Missing(SandboxCase):
         self.assertEqual(glob.glob(os.path.join(self.state, "analysis/jobs/*/*/*")), [])
         result = self.run_python("print(1)", runtime="auto", wrap=wrap)
         self.assertEqual(self.record(result)["runtime"]["name"], "managed")
+        words, facts = self.status("sandbox", wrap)
+        self.assertRegex(words, f"Runtime   sandbox cannot be had, and no script runs: .*{said}")
+        self.assertIsNone(facts["runs"])
+        words, facts = self.status("auto", wrap)
+        self.assertRegex(words, f"Runtime   managed, as auto chooses\n +! The sandbox is not to be had here: .*{said}")
+        self.assertEqual(facts["runs"], "managed")
 
     def test_landlock(self):
         self.without(444, "Landlock")

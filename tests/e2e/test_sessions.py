@@ -251,7 +251,7 @@ class Configuration(Case):
 
     def test_doctor(self):
         checks = {c["id"]: c for c in self.json("doctor")["checks"]}
-        for name in ("version", "system", "config", "model", "python", "state", "engine", "landlock", "seccomp", "containers"):
+        for name in ("version", "system", "config", "model", "python", "state", "engine", "landlock", "seccomp", "namespaces", "containers"):
             self.assertIn(checks[name]["status"], ("ok", "warn"), checks[name])
         self.assertIn("offline", checks["model"]["value"])
         self.config('{"model": "work", "models": {"work": {"keyEnv": "NO_SUCH_KEY"}}}')

@@ -1,4 +1,6 @@
---- `alisio analysis status`: which Python would run scripts, and with what guarantees.
+--- `alisio analysis status`: which Python would run scripts, where, and with what guarantees.
+local json = require "std.json"
+local runtimes = require "alisio.analysis.runtimes"
 local words = require "alisio.kernel.words"
 
 local status = {
@@ -16,14 +18,46 @@ local texts = {
   off = { en = "Analysis is switched off (analysis.enabled).", es = "El análisis está desactivado (analysis.enabled)." },
   python = { en = "Python    {version}  {executable}", es = "Python    {version}  {executable}" },
   runtime = { en = "Runtime   {runtime}", es = "Entorno   {runtime}" },
+  chosen = { en = "Runtime   {runtime}, as {configured} chooses", es = "Entorno   {runtime}, según {configured}" },
+  none = { en = "Runtime   {runtime} cannot be had, and no script runs: {why}", es = "Entorno   {runtime} no está disponible y no se ejecuta ningún script: {why}" },
+  there = { en = "          {runtime} can be chosen, too", es = "          {runtime} también puede elegirse" },
+  missing = { en = "          {runtime} cannot be had: {why}", es = "          {runtime} no está disponible: {why}" },
   limits = { en = "Limits    {list}", es = "Límites   {list}" },
-  managed = {
-    en = "          This script runs with your permissions: it can read your files and use the network.",
-    es = "          El script se ejecuta con sus permisos: puede leer sus archivos y usar la red.",
-  },
 }
 
---- Shows the status. Without a Python the command fails, and says how to install one.
+-- Every runtime with what it can do here, and the one that scripts get (nil: none).
+local function survey(config, locale)
+  local list, runs = json.array {}, runtimes.choose(config, locale)
+  for i, name in ipairs(runtimes.NAMES) do
+    local runtime, why = runtimes.get(name, config, locale)
+    list[i] = { name = name, available = runtime ~= nil, why = why }
+    if runtime then
+      list[i].holds, list[i].guarantees = runtime.found, json.array(runtimes.words(runtime, locale))
+    end
+  end
+  return list, runs
+end
+
+local function show_runtimes(ctx, configured, list, runs)
+  if runs then
+    local how = configured == runs.name and texts.runtime or texts.chosen
+    ctx:out(ctx:text(how, { runtime = runs.name, configured = configured }) .. "\n")
+    for _, sentence in ipairs(runtimes.words(runs, ctx.locale)) do
+      ctx:out("          " .. sentence .. "\n")
+    end
+  end
+  for _, one in ipairs(list) do
+    local which = one.available and texts.there or texts.missing
+    if not runs and one.name == configured then
+      ctx:out(ctx:text(texts.none, { runtime = one.name, why = one.why }) .. "\n")
+    elseif not (runs and (one.name == runs.name or runs.instead and not one.available)) then
+      ctx:out(ctx:text(which, { runtime = one.name, why = one.why }) .. "\n")
+    end
+  end
+end
+
+--- Shows the status. Without a Python the command fails, and says how to install one; a runtime that
+-- cannot be had is shown as that.
 ---@async
 ---@param ctx table
 ---@return integer? code
@@ -57,16 +91,16 @@ function status.run(ctx)
   if not python then
     return nil, message, id, fields
   end
+  local all, runs = survey(config, ctx.locale)
   if ctx.json then
     ctx:print {
-      enabled = true, runtime = runtime, limits = limits,
+      enabled = true, runtime = runtime, runs = runs and runs.name or json.null, runtimes = all, limits = limits,
       python = { executable = python.executable, version = python.version, prefix = python.prefix },
     }
     return 0
   end
   ctx:out(ctx:text(texts.python, python) .. "\n")
-  ctx:out(ctx:text(texts.runtime, { runtime = runtime }) .. "\n")
-  ctx:out(ctx:text(texts.managed) .. "\n")
+  show_runtimes(ctx, runtime, all, runs)
   ctx:out(ctx:text(texts.limits, { list = table.concat(list, ", ") }) .. "\n")
   return 0
 end

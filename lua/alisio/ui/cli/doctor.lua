@@ -8,6 +8,7 @@ local process = require "std.process"
 local sql = require "std.sql"
 local term = require "std.term"
 local text = require "std.text"
+local layers = require "alisio.analysis.layers"
 local words = require "alisio.kernel.words"
 
 local M = {
@@ -34,6 +35,7 @@ local said = {
     engine = { en = "Data engine", es = "Motor de datos" },
     landlock = { en = "Landlock", es = "Landlock" },
     seccomp = { en = "seccomp", es = "seccomp" },
+    namespaces = { en = "namespaces", es = "espacios de nombres" },
     openat2 = { en = "openat2", es = "openat2" },
     tree = { en = "Process trees", es = "Árboles de procesos" },
     containers = { en = "Containers", es = "Contenedores" },
@@ -48,12 +50,12 @@ local said = {
     es = "no hay, valen los valores por defecto. `alisio setup` escribe una.",
   },
   no_landlock = {
-    en = "The kernel has none, so the data engine runs without a file system limit of its own.",
-    es = "El núcleo no lo tiene, así que el motor de datos se ejecuta sin límite propio del sistema de archivos.",
+    en = "The kernel has none, so the data engine runs without a file system limit of its own, and scripts have no sandbox.",
+    es = "El núcleo no lo tiene, así que el motor de datos se ejecuta sin límite propio del sistema de archivos y los scripts no tienen sandbox.",
   },
   no_seccomp = {
-    en = "The kernel has none, so the data engine runs without a system call filter.",
-    es = "El núcleo no lo tiene, así que el motor de datos se ejecuta sin filtro de llamadas al sistema.",
+    en = "The kernel has none, so the data engine runs without a system call filter, and scripts have no sandbox.",
+    es = "El núcleo no lo tiene, así que el motor de datos se ejecuta sin filtro de llamadas al sistema y los scripts no tienen sandbox.",
   },
   no_openat2 = {
     en = "The kernel has none: paths are walked one folder at a time, and a bind mount of the same file system is not seen.",
@@ -203,16 +205,6 @@ function CHECKS.sessions(ctx)
   return "ok", ctx:text(said.sessions, { count = #sessions })
 end
 
---- What the kernel offers, as the helper that uses it sees it.
-local function probe(ctx)
-  if not ctx.probed then
-    local jail, message = host.helper "jail"
-    local result = jail and process.run { argv = { jail, "--probe" }, timeoutMs = 5000 }
-    ctx.probed = result and json.decode(result.stdout) or { error = message or (result and result.stderr) or "jail" }
-  end
-  return ctx.probed
-end
-
 --- Reads two lines of CSV in a folder of its own, so that what is reported has been seen.
 local function try_engine(state_dir)
   local dir, message, id, fields = fs.temp_dir(state_dir, "doctor-")
@@ -243,7 +235,7 @@ function CHECKS.engine(ctx)
 end
 
 function CHECKS.landlock(ctx)
-  local seen = probe(ctx)
+  local seen = layers.find()
   if (seen.landlock or 0) == 0 then
     return "warn", ctx:text(said.missing), seen.error or ctx:text(said.no_landlock)
   end
@@ -251,9 +243,17 @@ function CHECKS.landlock(ctx)
 end
 
 function CHECKS.seccomp(ctx)
-  local seen = probe(ctx)
+  local seen = layers.find()
   if not seen.seccomp then
     return "warn", ctx:text(said.missing), seen.error or ctx:text(said.no_seccomp)
+  end
+  return "ok", ctx:text(said.available)
+end
+
+function CHECKS.namespaces(ctx)
+  local seen = layers.find()
+  if not seen.namespaces then
+    return "warn", ctx:text(said.missing), seen.error or seen.noNamespaces
   end
   return "ok", ctx:text(said.available)
 end
@@ -266,7 +266,7 @@ function CHECKS.openat2(ctx)
 end
 
 function CHECKS.tree(ctx)
-  local seen = probe(ctx)
+  local seen = layers.find()
   if not seen.tree then
     return "warn", ctx:text(said.missing), seen.error or ctx:text(said.no_tree)
   end
@@ -285,7 +285,7 @@ function CHECKS.containers(ctx)
 end
 
 local ORDER = {
-  "version", "system", "config", "model", "python", "state", "sessions", "engine", "landlock", "seccomp",
+  "version", "system", "config", "model", "python", "state", "sessions", "engine", "landlock", "seccomp", "namespaces",
   "openat2", "tree", "containers",
 }
 
