@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -318,6 +319,21 @@ static int check_same(int fd, const al_source_item *item, al_err *err)
     return AL_OK;
 }
 
+/* Keeps others from opening the file for writing until it is closed, a minute at most, where the
+ * system can: the times of a file tell of a write when it begins, not of one that is going on. A
+ * file that somebody writes to already is refused. Who waits to write is told of by a signal, which
+ * kills by default; SIGURG does not. */
+static int hold_still(int fd, const al_source_item *item, al_err *err)
+{
+#ifdef F_SETLEASE
+    if (fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_RDLCK) < 0 && errno == EAGAIN)
+        return refuse(err, item->path, "unreadable", "is still being written");
+#else
+    (void)fd, (void)item, (void)err;
+#endif
+    return AL_OK;
+}
+
 static int stream_bytes(int fd, const al_source_item *item, al_source_sink sink, void *data,
                         al_err *err)
 {
@@ -350,7 +366,9 @@ int al_source_stream(const al_source *s, const al_source_item *item, al_source_s
     fd = al_fs_open_beneath(s->fd, item->raw, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, &why);
     if (fd < 0)
         return refuse_open(err, item->path, &why);
-    rc = check_same(fd, item, err);
+    rc = hold_still(fd, item, err);
+    if (rc == AL_OK)
+        rc = check_same(fd, item, err);
     if (rc == AL_OK)
         rc = stream_bytes(fd, item, sink, data, err);
     if (rc == AL_OK)

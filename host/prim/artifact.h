@@ -55,8 +55,9 @@ typedef struct al_source_copied {
 int al_source_copy(const al_source *s, const al_source_item *item, const char *dest,
                    al_source_copied *out, al_err *err);
 
-/* Whether a name, one part of a path, may be kept: NULL, and its composed form (NFC) is in nfc; else
- * why not, a reason of artifact_rejected: hidden, bad_name. nfc->failed is AL_ENOMEM without memory. */
+/* Whether a name, one part of a path, may be kept: NULL, and its composed form (NFC) is in nfc;
+ * else why not, a reason of artifact_rejected: hidden, bad_name. nfc->failed is AL_ENOMEM without
+ * memory. */
 const char *al_artifact_name(const char *name, size_t len, al_buf *nfc);
 
 /* What the leading bytes say: static text, "text/plain" for any text; NULL when nothing. */
