@@ -7,9 +7,11 @@ soak-kill: all
 
 soak-fail: all
 	$(Q)B=$(B) FAULTS=all PYTHONPATH=tests/lib python3 tests/e2e/test_faults.py
+	$(Q)B=$(B) FAULTS=all PYTHONPATH=tests/lib python3 tests/e2e/test_publish.py
 
-soak-race: $(B)/unit/test_race
+soak-race: all $(B)/unit/test_race
 	$(Q)RACES=$(or $(RACES),1000000) $(B)/unit/test_race
+	$(Q)B=$(B) RACES=200 PYTHONPATH=tests/lib python3 tests/e2e/test_publish_input.py Race
 
 soak-grow: all
 	$(Q)B=$(B) SOAK_SECONDS=$(or $(SOAK_SECONDS),600) python3 tests/soak/soak.py

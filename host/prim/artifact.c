@@ -46,11 +46,9 @@ static int refuse_open(al_err *err, const char *path, const al_err *why)
             *err = *why;
         return why->code; /* our own trouble, not the folder's */
     }
-    return refuse(err, path,
-                  why->reason                 ? why->reason
-                  : why->code == AL_ENOTFOUND ? "missing"
-                                              : "unreadable",
-                  why->detail);
+    if (why->code == AL_ENOTFOUND)
+        return refuse(err, path, "unreadable", "is gone");
+    return refuse(err, path, why->reason ? why->reason : "unreadable", why->detail);
 }
 
 /* ---- scanning ---- */
@@ -311,7 +309,7 @@ static int check_same(int fd, const al_source_item *item, al_err *err)
     if (!S_ISREG(st.st_mode))
         return refuse(err, item->path, "special_file", "is not a regular file");
     if (st.st_nlink != 1)
-        return refuse(err, item->path, st.st_nlink ? "hardlink" : "missing",
+        return refuse(err, item->path, st.st_nlink ? "hardlink" : "unreadable",
                       "changed while it was published");
     if (st.st_dev != item->dev || st.st_ino != item->ino || (uint64_t)st.st_size != item->bytes ||
         !same_time(st.st_mtim, item->mtime) || !same_time(st.st_ctim, item->ctime))

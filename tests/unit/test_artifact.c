@@ -141,6 +141,27 @@ static void refuses_what_is_no_file(void **state)
     close(fd);
 }
 
+/* What a mode shuts is shut for everyone but root. */
+static void refuses_a_file_that_cannot_be_read(void **state)
+{
+    bool root = geteuid() == 0;
+
+    (void)state;
+    put("f", "x");
+    assert_int_equal(fchmodat(dir, "f", 0, 0), 0);
+    al_source *s = scan();
+    if (root) {
+        assert_int_equal(chmod(base, 0755), 0);
+        assert_int_equal(fchmod(dir, 0755), 0);
+        assert_int_equal(seteuid(65534), 0);
+    }
+    assert_int_equal(al_source_stream(s, al_source_find(s, "f"), NULL, NULL, &err), AL_EDATA);
+    if (root)
+        assert_int_equal(seteuid(0), 0);
+    assert_string_equal(err.reason, "unreadable");
+    al_source_close(s);
+}
+
 /* A character that composition takes apart: three bytes become six. */
 static void refuses_names_that_grow_too_long(void **state)
 {
@@ -444,13 +465,21 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_base, drop_base)
     const struct CMUnitTest tests[] = {
-        TEST(lists_sorted_and_composed),        TEST(an_empty_folder_is_fine),
-        TEST(refuses_links_of_every_kind),      TEST(refuses_a_folder_that_is_a_link),
-        TEST(refuses_what_is_no_file),          TEST(refuses_names),
-        TEST(refuses_names_that_grow_too_long), TEST(refuses_a_folder_that_cannot_be_entered),
-        TEST(refuses_empty_and_deep_folders),   TEST(refuses_more_than_the_limits),
-        TEST(copies_with_digest_and_type),      TEST(refuses_what_changed_since),
-        TEST(refuses_what_is_still_written),    TEST(tells_types_by_their_bytes),
+        TEST(lists_sorted_and_composed),
+        TEST(an_empty_folder_is_fine),
+        TEST(refuses_links_of_every_kind),
+        TEST(refuses_a_folder_that_is_a_link),
+        TEST(refuses_what_is_no_file),
+        TEST(refuses_names),
+        TEST(refuses_names_that_grow_too_long),
+        TEST(refuses_a_folder_that_cannot_be_entered),
+        TEST(refuses_empty_and_deep_folders),
+        TEST(refuses_more_than_the_limits),
+        TEST(copies_with_digest_and_type),
+        TEST(refuses_what_changed_since),
+        TEST(refuses_a_file_that_cannot_be_read),
+        TEST(refuses_what_is_still_written),
+        TEST(tells_types_by_their_bytes),
         TEST(zips_the_same_bytes_each_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
