@@ -26,9 +26,11 @@
 enum {
     READ_SIZE = 64 * 1024,
     REPLY_MAX = 64 * 1024,
-    QUIET_MS = 100,     /* a stream still open that long after the end, and silent, is given up */
-    BACKSTOP_MS = 1500, /* what the jail gets beyond time-out and grace before it is killed */
-    SWEEP_MS = 1000     /* for ending what a killed jail has left */
+    QUIET_MS = 100, /* a stream still open that long after the end, and silent, is given up */
+    LOOK_MS = 40,   /* beyond time-out or stop the jail is looked at that often: */
+    BACKSTOP_MS =
+        1500,       /* if it is stopped it is continued once, then killed; after that long, too */
+    SWEEP_MS = 1000 /* for ending what a killed jail has left */
 };
 
 struct port {
@@ -52,7 +54,8 @@ struct al_proc {
     int handles; /* open on the loop, the sweep included */
     int last;    /* index of the port delivered last */
     bool released, stopping, jail_gone, channel_open, sweeping, ended;
-    bool has_result, failed;
+    bool has_result, failed, continued;
+    uint64_t kill_at; /* in the loop's time */
     long pid;
     uint64_t timeout_ms, grace_ms;
     char *mark;
@@ -217,13 +220,51 @@ static void on_exit_of_jail(uv_process_t *process, int64_t status, int signal)
     try_end(p);
 }
 
+/* Whether SIGSTOP holds a process; false where that cannot be seen. */
+static bool is_stopped(int pid)
+{
+    char path[32], text[512];
+    const char *state;
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    state = strrchr(text, ')');
+    return state && strncmp(state, ") T", 3) == 0;
+}
+
+/* It should have ended by now. A script of the same user can stop it: then it neither ends nor
+ * answers, and a script that does so again is not asked a third time. */
+static void press_jail(al_proc *p)
+{
+    bool late = uv_now(p->loop) >= p->kill_at;
+    bool stopped = !late && is_stopped(uv_process_get_pid(&p->process));
+
+    if (late || (stopped && p->continued)) {
+        uv_process_kill(&p->process, SIGKILL);
+        uv_timer_stop(&p->watch);
+    } else if (stopped) {
+        uv_process_kill(&p->process, SIGCONT);
+        p->continued = true;
+    }
+}
+
 static void on_watch(uv_timer_t *timer)
 {
     al_proc *p = timer->data;
 
-    if (!p->ended) { /* a stopped jail would neither end nor answer */
-        if (!p->jail_gone)
-            uv_process_kill(&p->process, SIGKILL);
+    if (!p->ended) {
+        if (p->jail_gone)
+            uv_timer_stop(timer);
+        else
+            press_jail(p);
         return;
     }
     for (int i = 0; i < 2; i++) {
@@ -239,8 +280,11 @@ static void on_watch(uv_timer_t *timer)
 
 static void arm_backstop(al_proc *p, uint64_t ms)
 {
-    if (!p->ended)
-        uv_timer_start(&p->watch, on_watch, ms + p->grace_ms + BACKSTOP_MS, 0);
+    if (p->ended)
+        return;
+    uv_update_time(p->loop);
+    p->kill_at = uv_now(p->loop) + ms + p->grace_ms + BACKSTOP_MS;
+    uv_timer_start(&p->watch, on_watch, ms + p->grace_ms + LOOK_MS, LOOK_MS);
 }
 
 /* ---- what the jail says ---- */

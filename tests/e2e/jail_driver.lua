@@ -8,10 +8,11 @@ local process = require "std.process"
 local term = require "std.term"
 
 local how, mark = ...
-local limits = json.decode(require("std.fs").env "JAIL_LIMITS" or "{}")
+local env = require("std.fs").env
+local limits, sandbox = json.decode(env "JAIL_LIMITS" or "{}"), env "JAIL_SANDBOX"
 local child <close> = assert(process.spawn {
   argv = { table.unpack({ ... }, 3) }, timeoutMs = math.tointeger(tonumber(how)),
-  env = { PATH = "/usr/bin:/bin", E2E_MARK = mark }, jail = { limits = limits, mark = "E2E_MARK=" .. mark },
+  env = { PATH = "/usr/bin:/bin", E2E_MARK = mark }, jail = { limits = limits, mark = "E2E_MARK=" .. mark, sandbox = sandbox and json.decode(sandbox) },
 })
 local stopped
 for _, chunk in child.read, child do

@@ -1,199 +1,21 @@
 #!/usr/bin/env python3
 """Process trees that try to get away: none is alive a quarter of a second after the program's end, a
 stop, its time limit or the death of the host. REPEAT=n tries each n times."""
-import json
 import os
 import resource
-import signal
-import subprocess
 import sys
-import textwrap
 import time
-import uuid
 
-from alisio_test import ALISIO, BUILD, Case, main
+from alisio_test import BUILD, ROOT, main
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+from trees import SHAPES, TreeCase, carriers, until_none  # noqa: E402
 
 REPEAT = int(os.environ.get("REPEAT") or 1)
-PROMISE = 0.25  # seconds
-TRIES = 4  # a loaded machine gets more than one
-DRIVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "jail_driver.lua")
 SANITIZED = "san" in BUILD.split(os.sep)
 
-# Each builds its tree and comes back when it stands; `hold` waits for ever, or ends the program.
-SHAPES = {
-    "plain children": """
-        for i in range(20):
-            subprocess.Popen(["sleep", "300"])
-    """,
-    "double fork into a new session": """
-        def daemon():
-            os.setsid()
-            if os.fork():
-                os._exit(0)
-            for fd in (0, 1, 2):
-                os.close(fd)
-            time.sleep(300)
-        for i in range(5):
-            child(daemon)
-    """,
-    "signals ignored": """
-        def stubborn():
-            os.setsid()
-            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
-                signal.signal(number, signal.SIG_IGN)
-            time.sleep(300)
-        for i in range(5):
-            child(stubborn)
-    """,
-    "stopped": """
-        def stopped():
-            os.setsid()
-            os.kill(os.getpid(), signal.SIGSTOP)
-        pids = [child(stopped) for i in range(5)]
-        for pid in pids:
-            os.waitpid(pid, os.WUNTRACED)
-    """,
-    "own process groups": """
-        def apart():
-            os.setpgid(0, 0)
-            time.sleep(300)
-        for i in range(10):
-            child(apart)
-    """,
-    "a reaper of its own": """
-        def reaper():
-            import ctypes
-            os.setsid()
-            ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
-            for i in range(3):
-                if os.fork() == 0:
-                    os.setsid()
-                    if os.fork():
-                        os._exit(0)
-                    time.sleep(300)
-            time.sleep(300)
-        for i in range(3):
-            child(reaper)
-    """,
-    "deep": """
-        def down(levels=30):
-            if levels and os.fork() == 0:
-                down(levels - 1)
-            time.sleep(300)
-        child(down)
-        time.sleep(0.2)
-    """,
-    "fork chains": """
-        def chain():
-            for fd in (0, 1, 2):
-                os.close(fd)
-            while True:
-                if os.fork():
-                    os._exit(0)
-        for i in range(4):
-            child(chain)
-    """,
-    "fork chains in new sessions": """
-        def chain():
-            for fd in (0, 1, 2):
-                os.close(fd)
-            while True:
-                if os.fork():
-                    os._exit(0)
-                os.setsid()
-        for i in range(4):
-            child(chain)
-    """,
-    "busy threads": """
-        import threading
-        for i in range(4):
-            threading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()
-        subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
-    """,
-}
 
-PROGRAM = """
-import os, signal, subprocess, sys, time
-
-def child(function):
-    pid = os.fork()
-    if pid == 0:
-        try:
-            function()
-        finally:
-            os._exit(0)
-    return pid
-
-{shape}
-print("ready", flush=True)
-{hold}
-"""
-
-
-def carriers(mark):
-    """The processes that have the mark in their environment, zombies aside."""
-    found, wanted = [], f"E2E_MARK={mark}".encode()
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/environ", "rb") as environ:
-                    if wanted in environ.read().split(b"\0"):
-                        found.append(int(name))
-            except OSError:
-                pass
-    return found
-
-
-def until_none(mark, patience=10.0):
-    """Seconds until no process has the mark."""
-    start = time.monotonic()
-    while carriers(mark):
-        if time.monotonic() - start > patience:
-            return None
-        time.sleep(0.002)
-    return time.monotonic() - start
-
-
-class Jail(Case):
-    def program(self, shape, hold):
-        path = os.path.join(self.dir, "program.py")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(PROGRAM.format(shape=textwrap.dedent(SHAPES.get(shape, shape)), hold=hold))
-        return path
-
-    def start(self, how, path, **limits):
-        mark = uuid.uuid4().hex
-        env = dict(self.env, JAIL_LIMITS=json.dumps(limits))
-        child = subprocess.Popen([ALISIO, "script", DRIVER, how, mark, sys.executable, "-S", path], env=env,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.addCleanup(child.stdout.close)
-        self.addCleanup(child.stderr.close)
-        self.addCleanup(self.mop_up, mark)
-        return child, mark
-
-    def mop_up(self, mark):
-        for pid in carriers(mark):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
-
-    def finish(self, child):
-        out, err = child.communicate(timeout=60)
-        self.assertEqual(err, b"")
-        return json.loads(out.splitlines()[-1])
-
-    def keeps_promise(self, name, attempt):
-        """attempt() answers the seconds it took, or None when something was left."""
-        took = []
-        for _ in range(TRIES):
-            seconds = attempt()
-            self.assertIsNotNone(seconds, f"{name}: still there")
-            took.append(seconds)
-            if seconds <= PROMISE:
-                return
-        self.fail(f"{name}: {took}")
-
+class Jail(TreeCase):
     def each_shape(self, attempt):
         for name in SHAPES:
             for _ in range(REPEAT):
@@ -238,14 +60,54 @@ class Jail(Case):
                 self.assertEqual(carriers(mark), [])
 
     def test_a_program_that_kills_or_stops_its_supervisor(self):
-        for number in ("KILL", "STOP", "TERM"):
+        for number, reason in ("KILL", "lost"), ("STOP", "timeout"), ("TERM", "stopped"):
             with self.subTest(number):
                 hold = f"os.kill(os.getppid(), signal.SIG{number})\ntime.sleep(300)"
-                child, mark = self.start("3000", self.program("double fork into a new session", hold))
+                child, mark = self.start("1500", self.program("double fork into a new session", hold))
                 result = self.finish(child)
-                self.assertEqual(result["reason"], "stopped" if number == "TERM" else "lost")
+                self.assertEqual(result["reason"], reason)
                 self.assertFalse(result["left"])
                 self.assertIsNotNone(until_none(mark))
+
+    # Stopped again whenever it is continued; what it would have ended is ended by the mark.
+    STOPPER = """
+def stopper(jail):
+    os.setsid()
+    for fd in (0, 1, 2):
+        os.close(fd)
+    while True:
+        os.kill(jail, signal.SIGSTOP)
+child(lambda jail=os.getppid(): stopper(jail))
+time.sleep(300)
+"""
+
+    def test_a_program_that_keeps_its_supervisor_stopped(self):
+        def stop():
+            child, mark = self.start("stop", self.program("plain children", self.STOPPER))
+            result = self.finish(child)
+            self.assertFalse(result["left"])
+            self.assertEqual(carriers(mark), [])
+            return result["stopMs"] / 1000
+        self.keeps_promise("stop", stop)
+
+        def time_out():
+            child, mark = self.start("1500", self.program("plain children", self.STOPPER))
+            started = time.monotonic()
+            self.assertFalse(self.finish(child)["left"])
+            self.assertEqual(carriers(mark), [])
+            return time.monotonic() - started - 1.5
+        self.keeps_promise("time-out", time_out)
+
+    def test_a_supervisor_that_was_stopped_hears_of_the_death_of_the_host(self):
+        def attempt():
+            hold = "os.kill(os.getppid(), signal.SIGSTOP)\nprint('stopped', flush=True)\ntime.sleep(300)"
+            child, mark = self.start("wait", self.program("double fork into a new session", hold))
+            self.assertEqual(child.stdout.readline() + child.stdout.readline(), b"ready\nstopped\n")
+            child.kill()
+            took = until_none(mark)
+            child.wait()
+            return took
+        self.keeps_promise("kill -9", attempt)
 
     def test_a_bomb_of_processes_meets_the_limit(self):
         bomb = """

@@ -19,7 +19,10 @@ local texts = {
   python = { en = "Python    {version}  {executable}", es = "Python    {version}  {executable}" },
   runtime = { en = "Runtime   {runtime}", es = "Entorno   {runtime}" },
   chosen = { en = "Runtime   {runtime}, as {configured} chooses", es = "Entorno   {runtime}, según {configured}" },
-  none = { en = "Runtime   {runtime} cannot be had, and no script runs: {why}", es = "Entorno   {runtime} no está disponible y no se ejecuta ningún script: {why}" },
+  none = {
+    en = "Runtime   {runtime} cannot be had, and no script runs: {why}",
+    es = "Entorno   {runtime} no está disponible y no se ejecuta ningún script: {why}",
+  },
   there = { en = "          {runtime} can be chosen, too", es = "          {runtime} también puede elegirse" },
   missing = { en = "          {runtime} cannot be had: {why}", es = "          {runtime} no está disponible: {why}" },
   limits = { en = "Limits    {list}", es = "Límites   {list}" },

@@ -50,8 +50,10 @@ local said = {
     es = "no hay, valen los valores por defecto. `alisio setup` escribe una.",
   },
   no_landlock = {
-    en = "The kernel has none, so the data engine runs without a file system limit of its own, and scripts have no sandbox.",
-    es = "El núcleo no lo tiene, así que el motor de datos se ejecuta sin límite propio del sistema de archivos y los scripts no tienen sandbox.",
+    en = "The kernel has none, so the data engine runs without a file system limit of its own, "
+      .. "and scripts have no sandbox.",
+    es = "El núcleo no lo tiene, así que el motor de datos se ejecuta sin límite propio del sistema de archivos "
+      .. "y los scripts no tienen sandbox.",
   },
   no_seccomp = {
     en = "The kernel has none, so the data engine runs without a system call filter, and scripts have no sandbox.",
