@@ -1,6 +1,7 @@
 --- What one process holds once for all its sessions: configuration, store, the tools behind the
 -- door, and what the user's Lua added.
 local tool = require "std.tool"
+local pending = require "alisio.artifacts.pending"
 local toolset = require "alisio.agent.toolset"
 local user = require "alisio.agent.user"
 
@@ -48,6 +49,9 @@ function M.start(options)
     gated = true
     tool.set_gate(gate)
     toolset.register()
+  end
+  if not self.flags["read-only"] then
+    pending.settle(self.store)
   end
   user.context(self)
   if not options.clean then

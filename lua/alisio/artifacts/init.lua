@@ -11,6 +11,7 @@ local ids = require "alisio.kernel.ids"
 local paths = require "alisio.kernel.paths"
 local words = require "alisio.kernel.words"
 local data = require "alisio.data"
+local pending = require "alisio.artifacts.pending"
 local plan = require "alisio.artifacts.plan"
 local types = require "alisio.artifacts.types"
 
@@ -53,56 +54,6 @@ local function describe(self, record)
 end
 
 -- Publishing ------------------------------------------------------------------------------------
-
---- Removes what an interrupted publication left: unfinished ones, and folders without a record.
-local function sweep(self)
-  for _, entry in ipairs(fs.list(self.folder) or {}) do
-    local full = path.join(self.folder, entry.name)
-    local id = entry.name:match "%-%-(art_%w+)$"
-    if entry.name:find "^%.publish%-" then
-      local lock <close> = fs.lock(path.join(full, ".lock")) -- whoever publishes holds it
-      if lock then
-        fs.remove(full)
-      end
-    elseif id and not self.store.get(id) then
-      fs.remove(full)
-    end
-  end
-end
-
---- Removes what an interrupted publication left; does so by itself before the first publication.
----@async
-function Artifacts:sweep()
-  self.session:write(function() sweep(self) end)
-end
-
---- A folder to prepare a publication in, held until it is closed; then all that is left in it goes.
-local function begin(self)
-  local ok, err, id, fields = fs.mkdirs(self.folder)
-  if not ok then
-    return nil, err, id, fields
-  end
-  local beside, lock
-  ok, err, id, fields = self.session:write(function()
-    if not self.swept then
-      self.swept = true
-      sweep(self)
-    end
-    local why, code, about
-    beside, why, code, about = fs.temp_dir(self.folder, ".publish-")
-    if beside then
-      lock, why, code, about = fs.lock(path.join(beside, ".lock"))
-    end
-    return lock and true, why, code, about
-  end)
-  if not ok then
-    return nil, err, id, fields
-  end
-  return setmetatable({ path = beside }, { __close = function()
-    fs.remove(beside)
-    lock:close()
-  end })
-end
 
 --- A record for something that is about to be put into `beside`.
 local function new_record(self, beside, title, file_name)
@@ -235,23 +186,25 @@ end
 
 --- Moves what is prepared into place and records it, all or none.
 local function commit(self, beside, records)
-  local moved = {}
-  local function move_back()
-    for _, folder in ipairs(moved) do
-      fs.remove(folder)
-    end
+  local moved, finals = {}, {}
+  for i, record in ipairs(records) do
+    finals[i] = path.join(self.folder, record.folder)
   end
-  -- Where this is cut short (cancelled), what was moved stays: its records may be on their way. The
-  -- next publication sweeps what has none.
-  self.swept = false
-  local ok, err, id, fields = self.session:write(function()
-    for _, record in ipairs(records) do
-      local final = path.join(self.folder, record.folder)
-      local done, why, code, about = fs.rename(path.join(beside.path, record.folder), final)
+  local ok, err, id, fields = fs.mkdirs(self.folder)
+  if ok then
+    ok, err, id, fields = beside:expect(finals)
+  end
+  if not ok then
+    return nil, err, id, fields
+  end
+  beside.uncertain = true -- where this is cancelled, records may be on their way
+  ok, err, id, fields = self.session:write(function()
+    for i, record in ipairs(records) do
+      moved[i] = finals[i] -- even where only the folder around it cannot be synced
+      local done, why, code, about = fs.rename(path.join(beside.path, record.folder), finals[i])
       if not done then
         return nil, why, code, about
       end
-      moved[#moved + 1] = final
     end
     return self.session.store.db:transaction(function()
       for _, record in ipairs(records) do
@@ -263,12 +216,12 @@ local function commit(self, beside, records)
       return true
     end)
   end)
-  self.swept = true
-  if not ok then
-    move_back()
-    return nil, err, id, fields
+  local gone = true
+  for _, folder in ipairs(ok and {} or moved) do
+    gone = fs.remove(folder) and gone
   end
-  return true
+  beside.uncertain = not gone
+  return ok and true, err, id, fields
 end
 
 --- Asks the hooks, which may change titles, or refuse.
@@ -335,7 +288,8 @@ local function publish(self, planned, provenance, put)
   if not ok then
     return nil, err, id, fields
   end
-  local beside <close>, err2, id2, fields2 = begin(self)
+  pending.settle(self.session.store)
+  local beside <close>, err2, id2, fields2 = pending.begin(self.session.store)
   if not beside then
     return nil, err2, id2, fields2
   end
@@ -571,18 +525,16 @@ function Artifacts:export(id, root, rel, options)
   if not source then
     return nil, err3, code3, fields3
   end
-  local tmp
-  tmp, err, code, fields = fs.temp_dir(path.join(self.folder, record.folder), ".export-")
-  if not tmp then
-    return nil, err, code, fields
+  local beside <close>, err5, code5, fields5 = pending.begin(self.session.store)
+  if not beside then
+    return nil, err5, code5, fields5
   end
-  local _ <close> = setmetatable({}, { __close = function() fs.remove(tmp) end })
   local zipped
-  zipped, err, code, fields = source:zip("", path.join(tmp, "site.zip"))
+  zipped, err, code, fields = source:zip("", path.join(beside.path, "site.zip"))
   if not zipped then
     return nil, err, code, fields
   end
-  local folder <close>, err4, code4, fields4 = fs.open_root(tmp)
+  local folder <close>, err4, code4, fields4 = fs.open_root(beside.path)
   if not folder then
     return nil, err4, code4, fields4
   end
@@ -602,11 +554,20 @@ function Artifacts:delete(id)
     if not record then
       return nil, err, code, fields
     end
-    -- The record first: a folder without one is swept, a record without its files would be a lie.
+    local folder = path.join(self.folder, record.folder)
+    -- What cannot be noted on a full disk must go all the same.
+    local work <close> = pending.begin(self.session.store)
+    if work and work:expect { folder } then
+      work.uncertain = true
+    end
+    -- The record first: a folder without one goes in the end, a record without its files would be a lie.
     local ok
     ok, err, code, fields = self.store.delete(id)
     if ok then
-      ok, err, code, fields = fs.remove(path.join(self.folder, record.folder))
+      ok, err, code, fields = fs.remove(folder)
+    end
+    if work then
+      work.uncertain = not ok
     end
     return ok, err, code, fields
   end)

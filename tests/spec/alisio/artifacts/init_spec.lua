@@ -1,5 +1,6 @@
 local artifact = require "std.artifact"
 local artifacts = require "alisio.artifacts"
+local pending = require "alisio.artifacts.pending"
 local data = require "alisio.data"
 local fs = require "std.fs"
 local json = require "std.json"
@@ -383,14 +384,99 @@ describe("alisio.artifacts", function()
     end)
   end)
 
-  it("sweeps what an interrupted publication left", function()
-    local art = assert(a:create { fileName = "x.md", text = "x" })
-    for _, name in ipairs { "old--art_00000000000000000000000000", ".publish-1", ".publish-2" } do
-      assert(fs.write(a.folder .. "/" .. name .. "/files/f", "x", { parents = true }))
+  describe("what was cut short", function()
+    local top, art
+
+    before_each(function()
+      top = session.store.state_dir .. "/artifacts"
+      art = assert(a:create { fileName = "x.md", text = "x" })
+    end)
+
+    -- What a process left that ended: a folder without anyone who holds it.
+    local function left(name, lists)
+      assert(fs.write(top .. "/" .. name .. "/.lock", "", { parents = true }))
+      assert(fs.write(top .. "/" .. name .. "/art/files/f", "x", { parents = true }))
+      if lists then
+        assert(fs.write(top .. "/" .. name .. "/folders.json", type(lists) == "string" and lists or json.encode(lists)))
+      end
     end
-    local held <close> = assert(fs.lock(a.folder .. "/.publish-2/.lock"))
-    assert.is_truthy(held)
-    a:sweep()
-    assert.same({ ".publish-2", art.path:match "([^/]+)/files" }, folders())
+    local function names()
+      local found = {}
+      for _, entry in ipairs(fs.list(top)) do
+        found[#found + 1] = entry.name:find "^%.publish" and entry.name or nil
+      end
+      return found
+    end
+    local function stray(id)
+      local rel = path.relative(a.folder, top) .. "/old--" .. id
+      assert(fs.write(top .. "/" .. rel .. "/files/f", "x", { parents = true }))
+      return rel
+    end
+
+    it("goes, but for what has a record", function()
+      local lost = stray "art_00000000000000000000000000"
+      local other = stray "art_00000000000000000000000001"
+      left(".publish-1")
+      left(".publish-2", { database = session.store.path, folders = { lost, path.relative(art.path:match "^(.*)/files", top) } })
+      pending.settle(session.store)
+      assert.same({}, names())
+      assert.same({ other:match "[^/]+$", art.path:match "([^/]+)/files" }, folders()) -- nobody spoke of the other
+      assert.equal("x", (fs.read(art.path)))
+    end)
+
+    it("stays as long as somebody works on it, or another database knows more", function()
+      left(".publish-held")
+      left(".publish-other", { database = "/other.sqlite", folders = { path.relative(art.path:match "^(.*)/files", top) } })
+      local held <close> = assert(fs.lock(top .. "/.publish-held/.lock"))
+      assert.is_truthy(held)
+      pending.settle(session.store)
+      assert.same({ ".publish-held", ".publish-other" }, names())
+    end)
+
+    it("never goes outside, whatever the list says", function()
+      assert(fs.write(world.dir .. "/keep--art_00000000000000000000000000/f", "x", { parents = true }))
+      for i, lists in ipairs {
+        { database = session.store.path, folders = { "../../keep--art_00000000000000000000000000" } },
+        { database = session.store.path, folders = { "a/ses_1/../../../keep--art_00000000000000000000000000" } },
+        { database = session.store.path, folders = { "/" } },
+        { database = session.store.path, folders = { "." } },
+      } do
+        left(".publish-" .. i, lists)
+      end
+      left(".publish-5", "[1,")
+      pending.settle(session.store)
+      assert.is_true(fs.exists(world.dir .. "/keep--art_00000000000000000000000000/f"))
+      assert.is_true(fs.exists(art.path))
+      assert.equal(4, #names())
+    end)
+
+    it("is settled by the next publication where a task was cancelled", function()
+      local save, began = a.store.save, false
+      a.store.save = function(record)
+        began = true
+        task.sleep(1000)
+        return save(record)
+      end
+      local t = task.spawn(function() return a:create { fileName = "y.md", text = "y" } end)
+      repeat task.sleep(1) until began
+      t:cancel()
+      t:wait()
+      a.store.save = save
+      assert.equal(1, #names())
+      assert.equal(2, #folders())
+      assert(a:create { fileName = "z.md", text = "z" })
+      assert.same({}, names())
+      assert.equal(2, #folders())
+      assert.equal(2, #assert(a:list()))
+    end)
+
+    it("is no reason not to delete on a full disk", function()
+      local begin = pending.begin
+      pending.begin = function() return nil, "full", "no_space", {} end
+      local ok = a:delete(art.id)
+      pending.begin = begin
+      assert.is_true(ok)
+      assert.same({}, folders())
+    end)
   end)
 end)
