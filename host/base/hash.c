@@ -1,7 +1,9 @@
 /* SHA-256 by libcrypto's EVP, XXH3 by libxxhash. */
 #include "base/hash.h"
+#include "base/clock.h"
 #include <errno.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -89,6 +91,23 @@ int al_sha256_fd(int fd, char hex[65], al_err *err)
     al_sha256_close(s);
     free(chunk);
     return rc;
+}
+
+al_hash_key al_hash_secret = { .b = 1 };
+
+static void make_secret(void)
+{
+    al_hash_key key;
+
+    if (al_clock_random(&key, sizeof key, NULL) == AL_OK)
+        al_hash_secret = key; /* what there is serves as well; it is only not secret */
+}
+
+void al_hash_prepare(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, make_secret);
 }
 
 uint64_t al_hash64(const void *bytes, size_t len)

@@ -15,6 +15,15 @@ int al_sha256_of(const void *bytes, size_t len, char hex[65]);
 int al_sha256_fd(int fd, char hex[65], al_err *err);
 
 uint64_t al_hash64(const void *bytes, size_t len);
+
+/* What hashes of tables are keyed with, or chosen values could all be put in one place of them:
+ * numbers of chance, other ones in every process, from al_hash_prepare on. */
+typedef struct al_hash_key {
+    uint64_t a, b, text;
+} al_hash_key;
+extern al_hash_key al_hash_secret;
+void al_hash_prepare(void); /* once or more, by any thread */
+
 void al_hex(char *out, const void *bytes, size_t len); /* out holds 2 * len + 1 */
 
 #endif

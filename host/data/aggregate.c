@@ -62,7 +62,8 @@ struct group {
     bool descending;
     int64_t limit;
     al_cube cube, margins[AL_CUBE_KEYS];
-    bool folds; /* its one key is cut when everything is counted */
+    bool folds;             /* its one key is cut when everything is counted … */
+    al_cube_slices *slices; /* … slice by slice, or NULL */
 };
 
 struct sample {
@@ -640,7 +641,7 @@ static bool is_rest(const struct parts *p, uint32_t part)
 
 struct ordering {
     const struct group *g;
-    const al_cube *c;
+    al_cube *c;
     int64_t measure; /* -1: keys only */
     bool descending;
 };
@@ -725,10 +726,14 @@ struct found {
     struct candidate *heap;
     size_t n;
     uint64_t all; /* groups that have rows */
+    /* of a slice, which does not stay: */
+    al_word *words;      /* those of the groups in the heap */
+    uint32_t first_part; /* of group 0 */
 };
 
 struct choosing {
-    struct ordering *o;
+    const struct ordering *o;
+    al_cube_slices *slices; /* the stretches are these; or NULL */
     size_t limit;
     struct found *found; /* by stretch */
     al_word *sums;       /* of each stretch, the words of a group; NULL: not wanted */
@@ -749,18 +754,41 @@ static void keep(struct found *f, size_t room, struct ordering *o, double rough,
     }
 }
 
+static int keep_words(struct found *f, const al_cube *c, al_err *err)
+{
+    const size_t size = c->words * sizeof *f->words;
+
+    f->words = malloc((f->n + 1) * size);
+    if (!f->words)
+        return no_memory(err);
+    for (size_t i = 0; i < f->n; i++)
+        memcpy(f->words + i * c->words, c->groups + (size_t)f->heap[i].group * c->words, size);
+    return AL_OK;
+}
+
 /* The first groups of a stretch, without those that cannot be among them. */
 static int choose_some(void *arg, const al_work_part *part, al_err *err)
 {
     const struct choosing *c = arg;
     const al_cube *cube = c->o->c;
+    struct ordering o = *c->o;
     struct found *f = &c->found[part->index];
     uint64_t from = (uint64_t)part->index * STRETCH, end = from + STRETCH;
+    uint64_t all = 0;
     size_t room;
     double rough[SOME];
+    al_cube slice;
 
-    if (end > cube->n)
+    if (c->slices) {
+        al_cube_slice(c->slices, part, &slice);
+        f->first_part = slice.first_part;
+        o.c = &slice;
+        cube = &slice;
+        from = 0;
+        end = slice.n;
+    } else if (end > cube->n) {
         end = cube->n;
+    }
     room = c->limit < end - from ? c->limit : (size_t)(end - from);
     f->heap = malloc((room + 1) * sizeof *f->heap);
     if (!f->heap)
@@ -770,29 +798,49 @@ static int choose_some(void *arg, const al_work_part *part, al_err *err)
 
         if (c->sums)
             al_cube_add_up(cube, (uint32_t)from, n, c->sums + part->index * cube->words);
-        al_cube_roughs(cube, c->o->measure < 0 ? 0 : (unsigned)c->o->measure, (uint32_t)from, n,
-                       rough);
+        al_cube_roughs(cube, o.measure < 0 ? 0 : (unsigned)o.measure, (uint32_t)from, n, rough);
         for (uint32_t i = 0; i < n; i++) {
             if (rough[i] != rough[i] && cube->nkeys > 0)
                 continue;
-            f->all++;
-            if (f->n == room && c->o->measure >= 0 &&
-                (c->o->descending ? rough[i] < f->heap[0].rough : rough[i] > f->heap[0].rough))
+            all++;
+            if (f->n == room && o.measure >= 0 &&
+                (o.descending ? rough[i] < f->heap[0].rough : rough[i] > f->heap[0].rough))
                 continue;
-            keep(f, room, c->o, rough[i], (uint32_t)from + i);
+            keep(f, room, &o, rough[i], (uint32_t)from + i);
+        }
+    }
+    f->all = all;
+    return c->slices ? keep_words(f, cube, err) : AL_OK;
+}
+
+/* What was chosen of all slices becomes all that there is of the cube. */
+static int unite_slices(const struct found *found, size_t n, size_t groups, al_cube *c, al_err *err)
+{
+    c->groups = calloc((groups + 2) * c->words, sizeof *c->groups);
+    c->combos = malloc((groups + 1) * sizeof *c->combos);
+    if (!c->groups || !c->combos)
+        return no_memory(err);
+    c->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(c->groups + (size_t)c->n * c->words, found[i].words,
+               found[i].n * c->words * sizeof *c->groups);
+        for (size_t k = 0; k < found[i].n; k++) {
+            c->combos[c->n] = (uint64_t)found[i].first_part + found[i].heap[k].group;
+            found[i].heap[k].group = c->n++;
         }
     }
     return AL_OK;
 }
 
 /* The first `limit` groups in this order, with room for one more; *n: how many, *all: of how many
- * that have rows. sums: NULL, or what becomes the words of all groups, added up. */
-static int choose(struct run *r, struct ordering *o, size_t limit, struct candidate **out,
-                  size_t *n, uint64_t *all, al_word *sums, al_err *err)
+ * that have rows. sums: NULL, or what becomes the words of all groups, added up. slices: NULL, or
+ * those of the cube, which gets the groups chosen. */
+static int choose(struct run *r, struct ordering *o, al_cube_slices *slices, size_t limit,
+                  struct candidate **out, size_t *n, uint64_t *all, al_word *sums, al_err *err)
 {
     const al_cube *cube = o->c;
-    size_t pieces = cube->n / STRETCH + (size_t)1, kept = 0;
-    struct choosing c = { .o = o, .limit = limit };
+    size_t pieces = slices ? cube->keys[0].v->nslices : cube->n / STRETCH + (size_t)1, kept = 0;
+    struct choosing c = { .o = o, .slices = slices, .limit = limit };
     int rc = AL_OK;
 
     *n = 0;
@@ -810,6 +858,8 @@ static int choose(struct run *r, struct ordering *o, size_t limit, struct candid
         for (unsigned at = 0; sums && at < cube->words; at++)
             sums[at].i += c.sums[i * cube->words + at].i;
     }
+    if (rc == AL_OK && slices)
+        rc = unite_slices(c.found, pieces, kept, o->c, err);
     *out = rc == AL_OK ? malloc((kept + 1) * sizeof **out) : NULL;
     if (rc == AL_OK && !*out)
         rc = no_memory(err);
@@ -821,8 +871,10 @@ static int choose(struct run *r, struct ordering *o, size_t limit, struct candid
         qsort_r(*out, *n, sizeof **out, compare, o);
     if (*n > limit)
         *n = limit;
-    for (size_t i = 0; c.found && i < pieces; i++)
+    for (size_t i = 0; c.found && i < pieces; i++) {
         free(c.found[i].heap);
+        free(c.found[i].words);
+    }
     free(c.found);
     free(c.sums);
     return rc;
@@ -842,14 +894,14 @@ static int rank_keys(struct run *r, struct group *g, al_err *err)
 /* ---- the largest parts of a key ---- */
 
 /* Of a cube by one key: its largest parts, REST behind them when there are more. */
-static int choose_parts(struct run *r, const struct group *g, unsigned key, const al_cube *c,
+static int choose_parts(struct run *r, const struct group *g, unsigned key, al_cube *c,
                         unsigned measure, struct parts *p, al_err *err)
 {
     const struct group only = { .nkeys = 1, .keys = { g->keys[key] }, .parts = { g->parts[key] } };
     struct ordering o = { &only, c, measure, true };
     struct candidate *chosen;
     size_t n;
-    int rc = choose(r, &o, (size_t)g->keys[key].top, &chosen, &n, &p->count, NULL, err);
+    int rc = choose(r, &o, NULL, (size_t)g->keys[key].top, &chosen, &n, &p->count, NULL, err);
 
     p->shown = rc == AL_OK ? malloc((n + 1) * sizeof *p->shown) : NULL;
     if (rc == AL_OK && !p->shown)
@@ -922,6 +974,10 @@ static int open_group(struct run *r, struct group *g, al_err *err)
         m->measures[0] = g->cube.measures[g->keys[k].rank];
         m->nmeasures = 1;
     }
+    if (rc == AL_OK && g->folds && g->keys[0].plain)
+        rc = al_vector_slice((al_vector *)g->parts[0].v, err);
+    if (rc == AL_OK && g->folds && al_cube_has_slices(&g->cube))
+        rc = al_cube_slices_open(&g->slices, &g->cube, r->work, err);
     return rc;
 }
 
@@ -953,17 +1009,19 @@ static int run_margins(struct run *r, al_err *err)
 static int run_groups(struct run *r, al_err *err)
 {
     al_cube *cubes[AL_AGGREGATE_MAX_GROUPS];
+    size_t n = 0;
     int rc = AL_OK;
 
     for (size_t i = 0; i < r->nselections && rc == AL_OK; i++)
         rc = select_rows(r, &r->selections[i], err);
     for (size_t i = 0; i < r->ngroups && rc == AL_OK; i++) {
         rc = open_group(r, &r->groups[i], err);
-        cubes[i] = &r->groups[i].cube;
+        if (!r->groups[i].slices)
+            cubes[n++] = &r->groups[i].cube;
     }
     if (rc == AL_OK)
         rc = run_margins(r, err);
-    return rc == AL_OK ? al_cube_run(cubes, r->ngroups, al_scan_rows(r->scan), r->work, err) : rc;
+    return rc == AL_OK ? al_cube_run(cubes, n, al_scan_rows(r->scan), r->work, err) : rc;
 }
 
 /* ---- answering ---- */
@@ -1109,7 +1167,7 @@ static int fold(struct run *r, struct group *g, struct answer *a, al_err *err)
     struct ordering o = { g, &g->cube, g->keys[0].rank, true };
     uint64_t all;
     size_t n;
-    int rc = choose(r, &o, (size_t)g->keys[0].top, &a->chosen, &n, &all, sums, err);
+    int rc = choose(r, &o, g->slices, (size_t)g->keys[0].top, &a->chosen, &n, &all, sums, err);
     uint32_t *kept = rc == AL_OK ? malloc((n + 1) * sizeof *kept) : NULL;
 
     g->parts[0].count = all;
@@ -1152,7 +1210,7 @@ static int answer_group(struct run *r, struct group *g, al_json_out *o, al_err *
         if (g->order < 0 && g->cube.n > RANKED)
             rc = rank_keys(r, g, err);
         if (rc == AL_OK)
-            rc = choose(r, &by, (size_t)g->limit, &a.chosen, &a.n, &a.all, NULL, err);
+            rc = choose(r, &by, NULL, (size_t)g->limit, &a.chosen, &a.n, &a.all, NULL, err);
     }
     if (rc == AL_OK)
         write_answer(o, r, &a);
@@ -1242,6 +1300,7 @@ static void free_run(struct run *r)
         struct group *g = &r->groups[i];
 
         al_cube_free(&g->cube);
+        al_cube_slices_close(g->slices);
         for (unsigned k = 0; k < g->nkeys; k++) {
             al_cube_free(&g->margins[k]);
             free(g->parts[k].map);

@@ -322,12 +322,12 @@ static void add_rows_and_sums(al_word *g, unsigned word, const uint32_t *at, uin
     }
 }
 
-static void add_block(const struct running *r, struct space *s, const al_cube *c, al_word *groups,
+/* Rows [first, first + n), whose groups are at s->at, to these groups. */
+static void add_words(const struct running *r, struct space *s, const al_cube *c, al_word *groups,
                       uint32_t first, uint32_t n)
 {
     unsigned done = 0;
 
-    block_groups(c, c->words, first, n, s->at);
     while (done < c->nmeasures && !is_plain_sum(&c->measures[done]))
         done++;
     if (done < c->nmeasures)
@@ -341,6 +341,13 @@ static void add_block(const struct running *r, struct space *s, const al_cube *c
         if (k != done && needs_words(m))
             add_measure(m, groups, s->at, n, block_words(r, s, m->of, first, n));
     }
+}
+
+static void add_block(const struct running *r, struct space *s, const al_cube *c, al_word *groups,
+                      uint32_t first, uint32_t n)
+{
+    block_groups(c, c->words, first, n, s->at);
+    add_words(r, s, c, groups, first, n);
 }
 
 static void merge_groups(const al_cube *c, al_word *into, const al_word *from);
@@ -584,16 +591,21 @@ static int too_many_groups(al_err *err)
                       "too many groups: group by fewer columns, or by larger units or bins");
 }
 
-static int lay_out(al_cube *c, uint32_t rows, al_work *w, al_err *err)
+static void place_words(al_cube *c)
 {
-    double all = 1;
-    int rc = AL_OK;
-
     c->words = 1;
     for (unsigned k = 0; k < c->nmeasures; k++) {
         c->measures[k].word = c->words;
         c->words += words_of(&c->measures[k]);
     }
+}
+
+static int lay_out(al_cube *c, uint32_t rows, al_work *w, al_err *err)
+{
+    double all = 1;
+    int rc = AL_OK;
+
+    place_words(c);
     for (unsigned k = 0; k < c->nkeys; k++)
         all *= c->keys[k].parts;
     if (all >= 0x1p63)
@@ -822,6 +834,21 @@ static void unpack(const al_cube *p, al_cube *c)
     }
 }
 
+static void close_running(struct running *r, unsigned threads)
+{
+    for (unsigned t = 0; r->spaces && t < threads; t++) {
+        for (size_t k = 0; r->spaces[t].copies && k < r->nshared; k++)
+            free(r->spaces[t].copies[k]);
+        free(r->spaces[t].copies);
+        free(r->spaces[t].words);
+        free(r->spaces[t].made);
+    }
+    free(r->spaces);
+    free(r->measures);
+    free(r->shared);
+    free(r->tasks);
+}
+
 static int run_cubes(struct running *r, al_work *w, al_err *err)
 {
     size_t stripes = ((size_t)r->rows + STRIPE - 1) / STRIPE;
@@ -833,17 +860,7 @@ static int run_cubes(struct running *r, al_work *w, al_err *err)
         rc = al_work_each(w, r->ntasks + (r->nshared ? stripes : 0), run_piece, r, err);
     if (rc == AL_OK)
         merge_copies(r, w->threads);
-    for (unsigned t = 0; r->spaces && t < w->threads; t++) {
-        for (size_t k = 0; r->spaces[t].copies && k < r->nshared; k++)
-            free(r->spaces[t].copies[k]);
-        free(r->spaces[t].copies);
-        free(r->spaces[t].words);
-        free(r->spaces[t].made);
-    }
-    free(r->spaces);
-    free(r->measures);
-    free(r->shared);
-    free(r->tasks);
+    close_running(r, w->threads);
     return rc;
 }
 
@@ -881,6 +898,91 @@ int al_cube_run(al_cube **cubes, size_t n, uint32_t rows, al_work *w, al_err *er
     return rc;
 }
 
+/* ---- slices ---- */
+
+struct al_cube_slices {
+    struct running r;
+    al_cube *cube;
+    unsigned threads;
+    al_word *groups; /* of a slice, by thread */
+};
+
+bool al_cube_has_slices(const al_cube *c)
+{
+    return c->nkeys == 1 && c->keys[0].v->slices && !c->keys[0].map && al_cube_adds_up(c);
+}
+
+static size_t slice_words(const al_cube *c)
+{
+    return (AL_VECTOR_SLICE + 2) * (size_t)c->words;
+}
+
+int al_cube_slices_open(al_cube_slices **out, al_cube *c, const al_work *w, al_err *err)
+{
+    al_cube_slices *s = calloc(1, sizeof *s);
+    int rc;
+
+    *out = s;
+    if (!s)
+        return no_memory(err);
+    place_words(c);
+    s->cube = c;
+    s->threads = w->threads;
+    s->r = (struct running){ .cubes = &s->cube, .n = 1, .rows = c->keys[0].v->rows };
+    rc = add_measures(&s->r, err);
+    s->r.nshared = 0;
+    if (rc == AL_OK)
+        rc = open_spaces(&s->r, s->threads, err);
+    s->groups = malloc(s->threads * slice_words(c) * sizeof *s->groups);
+    return rc == AL_OK && !s->groups ? no_memory(err) : rc;
+}
+
+void al_cube_slices_close(al_cube_slices *s)
+{
+    if (!s)
+        return;
+    close_running(&s->r, s->threads);
+    free(s->groups);
+    free(s);
+}
+
+static void add_to_slice(al_cube_slices *s, unsigned thread, const al_cube *slice, uint32_t first,
+                         uint32_t n)
+{
+    const uint32_t *codes = (const uint32_t *)slice->keys[0].v->data + first;
+    struct space *space = &s->r.spaces[thread];
+
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t group = codes[i] - slice->first_part;
+
+        space->at[i] = (group < slice->n ? group : slice->n) * slice->words;
+    }
+    for (uint32_t i = 0; slice->bits && i < n; i++)
+        if (!(slice->bits[(first + i) / 64] >> (first + i) % 64 & 1))
+            space->at[i] = slice->n * slice->words;
+    memset(space->made, 0, s->r.nmeasures * sizeof *space->made);
+    add_words(&s->r, space, slice, slice->groups, first, n);
+}
+
+void al_cube_slice(al_cube_slices *s, const al_work_part *part, al_cube *slice)
+{
+    const al_vector *v = s->cube->keys[0].v;
+    const struct al_vector_slice *of = &v->slices[part->index];
+
+    *slice = *s->cube;
+    slice->first_part = (uint32_t)part->index * AL_VECTOR_SLICE;
+    slice->n = v->codes - slice->first_part;
+    if (slice->n > AL_VECTOR_SLICE)
+        slice->n = AL_VECTOR_SLICE;
+    slice->groups = s->groups + part->thread * slice_words(slice);
+    memset(slice->groups, 0, slice_words(slice) * sizeof *slice->groups);
+    for (uint32_t row = of[0].row; row < of[1].row; row += BLOCK)
+        add_to_slice(s, part->thread, slice, row,
+                     of[1].row - row < BLOCK ? of[1].row - row : BLOCK);
+    for (uint32_t i = of[0].late; i < of[1].late; i++)
+        add_to_slice(s, part->thread, slice, v->late[i], 1);
+}
+
 void al_cube_free(al_cube *c)
 {
     free(c->groups);
@@ -905,7 +1007,7 @@ uint64_t al_cube_rows(const al_cube *c, uint32_t group)
 
 uint32_t al_cube_part(const al_cube *c, uint32_t group, unsigned key)
 {
-    uint64_t combo = c->combos ? c->combos[group] : group;
+    uint64_t combo = c->combos ? c->combos[group] : group + (uint64_t)c->first_part;
 
     for (unsigned k = c->nkeys - 1; k > key; k--)
         combo /= c->keys[k].parts;

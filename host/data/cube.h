@@ -58,17 +58,28 @@ typedef struct al_cube {
     al_cube_measure measures[AL_CUBE_MEASURES];
     unsigned nmeasures;
     /* made by al_cube_run */
-    uint32_t n;       /* groups */
-    unsigned words;   /* of a group; the first is how many rows it has */
-    al_word *groups;  /* (n + 2) * words */
-    uint32_t *ids;    /* private; too many combinations: the group of each row, */
-    uint64_t *combos; /* and the combination of parts of each group */
+    uint32_t n;          /* groups */
+    unsigned words;      /* of a group; the first is how many rows it has */
+    al_word *groups;     /* (n + 2) * words */
+    uint32_t first_part; /* of a slice, see al_cube_slice: that of group 0 */
+    uint32_t *ids;       /* private; too many combinations: the group of each row, */
+    uint64_t *combos;    /* and the combination of parts of each group */
 } al_cube;
 
 /* Fills the cubes; al_cube_free takes what it made. "query_rejected" when there are too many
  * groups. */
 int al_cube_run(al_cube **cubes, size_t n, uint32_t rows, al_work *w, al_err *err);
 void al_cube_free(al_cube *c);
+
+/* A cube by one column with slices (see al_vector_slice) that adds up may be looked at slice by
+ * slice, without ever being in memory as a whole. */
+bool al_cube_has_slices(const al_cube *c);
+typedef struct al_cube_slices al_cube_slices;
+/* c is borrowed; it gets no groups. There are as many slices as its vector has. */
+int al_cube_slices_open(al_cube_slices **out, al_cube *c, const al_work *w, al_err *err);
+void al_cube_slices_close(al_cube_slices *s);
+/* A cube of the groups of slice part->index alone, until the next one on this thread. */
+void al_cube_slice(al_cube_slices *s, const al_work_part *part, al_cube *slice);
 
 uint64_t al_cube_rows(const al_cube *c, uint32_t group);
 uint32_t al_cube_part(const al_cube *c, uint32_t group, unsigned key);

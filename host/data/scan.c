@@ -291,9 +291,27 @@ struct al_cursor {
     size_t stride;
     unsigned char **kept; /* long records of the batch */
     size_t nkept, kept_room, kept_bytes;
+    uint32_t sizes[256]; /* of a cell, by the first byte of its serial type; see HARD */
     size_t n;
     uint32_t columns[];
 };
+
+/* By serial types; blobs and what is reserved are not for datasets. */
+static const unsigned char type_bytes[] = { 0, 1, 2, 3, 4, 6, 8, 8, 0, 0 };
+
+static inline bool type_size(uint64_t type, uint64_t *size)
+{
+    if (type >= 13 && (type & 1))
+        *size = (type - 13) / 2;
+    else if (type < sizeof type_bytes)
+        *size = type_bytes[type];
+    else
+        return false;
+    return true;
+}
+
+#define SIMPLE 64                  /* columns of a row that read_simple reads; so many … */
+#define HARD   (UINT32_C(1) << 24) /* … sizes have a sum. A type of more bytes, or none. */
 
 int al_cursor_open(al_cursor **out, const al_scan *s, size_t from, size_t to,
                    const uint32_t *columns, size_t n, al_err *err)
@@ -309,6 +327,11 @@ int al_cursor_open(al_cursor **out, const al_scan *s, size_t from, size_t to,
     c->n = n;
     if (n)
         memcpy(c->columns, columns, n * sizeof *columns);
+    for (unsigned type = 0; type < 256; type++) {
+        uint64_t size;
+
+        c->sizes[type] = type < 0x80 && type_size(type, &size) ? (uint32_t)size : HARD;
+    }
     /* Few enough to stay in the nearest cache; four more, lest the columns meet in its sets. */
     c->stride = n * MAX_ROWS <= MAX_CELLS ? MAX_ROWS : MAX_CELLS / n;
     c->stride = (c->stride < 8 ? 8 : c->stride) + 4;
@@ -493,20 +516,6 @@ static inline int64_t get_integer(const unsigned char *p, unsigned bytes)
     return (int64_t)v >> (64 - 8 * bytes);
 }
 
-/* By serial types; blobs and what is reserved are not for datasets. */
-static const unsigned char type_bytes[] = { 0, 1, 2, 3, 4, 6, 8, 8, 0, 0 };
-
-static inline bool type_size(uint64_t type, uint64_t *size)
-{
-    if (type >= 13 && (type & 1))
-        *size = (type - 13) / 2;
-    else if (type < sizeof type_bytes)
-        *size = type_bytes[type];
-    else
-        return false;
-    return true;
-}
-
 static inline void get_cell(al_cell *cell, uint64_t type, const unsigned char *p, uint64_t size)
 {
     uint64_t bits;
@@ -526,6 +535,30 @@ static inline void get_cell(al_cell *cell, uint64_t type, const unsigned char *p
     } else {
         *cell = al_cell_integer(get_integer(p, (unsigned)size));
     }
+}
+
+/* Most rows: in one piece, with a head of one byte for each column. False: this is none of them. */
+static inline bool read_simple(const al_cursor *c, const struct record *r, al_cell *cells)
+{
+    const unsigned char *bytes = r->bytes;
+    const uint32_t have = (uint32_t)(r->end - bytes), n = (uint32_t)c->n;
+    const uint32_t columns = n ? c->columns[n - 1] + 1 : 0;
+    uint32_t at[SIMPLE], body = bytes[0];
+
+    if (body >= 0x80 || body <= columns || body > have || columns > SIMPLE)
+        return false;
+    for (uint32_t i = 0; i < columns; i++) {
+        at[i] = body;
+        body += c->sizes[bytes[1 + i]];
+    }
+    if (body > have)
+        return false;
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t column = c->columns[k], type = bytes[1 + column];
+
+        get_cell(&cells[k * c->stride], type, bytes + at[column], c->sizes[type]);
+    }
+    return true;
 }
 
 /* The cells that are asked for: cells[0], cells[stride] … A record may have fewer than the table
@@ -604,10 +637,11 @@ int al_cursor_next(al_cursor *c, al_scan_batch *batch, al_err *err)
         struct record r = { NULL, NULL, 0, 0 };
         int rc = find_record(c, &r, err);
 
-        if (rc == AL_OK)
-            rc = read_record(c, &r, c->batch + n++, err);
+        if (rc == AL_OK && !read_simple(c, &r, c->batch + n))
+            rc = read_record(c, &r, c->batch + n, err);
         if (rc != AL_OK)
             return rc;
+        n++;
     }
     batch->rows = n;
     batch->stride = c->stride;

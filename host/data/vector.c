@@ -8,6 +8,7 @@
 #include "data/vector.h"
 #include "base/big.h"
 #include "base/hash.h"
+#include "base/hash_inline.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,12 @@
 #define STRIPE       1024  /* leaves */
 #define MANY_NUMBERS 4096  /* distinct numbers of a chunk; more are no dictionary */
 #define MANY_CODES   65536 /* distinct numbers of a vector; more are no dictionary */
-#define FEW_REPEATS  65536 /* values of a chunk; from here on it asks whether any repeat */
+#define FEW_REPEATS  16384 /* values of a chunk; from here on it asks whether any repeat */
+#define MOST_FOUND   (UINT16_MAX - SOME) /* values of a chunk that are looked up */
 #define FIRST_SLOTS  256
-#define PARTITION    16384 /* values told apart at a time, about */
+#define SOME         256   /* codes on their way */
+#define FREE_SLOTS   6     /* slots for a value, at least: most are found at once then */
+#define PARTITION    32768 /* values told apart at a time, about */
 #define MAX_PARTS    4096
 #define MAX_DECIMALS 9
 #define EXACT        0x1p50 /* below, a product with a power of ten rounds to the right integer */
@@ -33,7 +37,19 @@ double al_vector_unit(int decimals)
 
 enum { LONG_TEXT = 248, INTEGER, REAL }; /* first bytes; less: a text of so many */
 
-static size_t put_value(unsigned char *p, const al_cell *v)
+/* Without a call. May read and write up to 8 bytes, however few they are. */
+static inline void put_text(unsigned char *to, const char *text, uint32_t len)
+{
+    if (len < 8) {
+        memcpy(to, text, 8);
+        return;
+    }
+    for (uint32_t i = 0; i + 8 < len; i += 8)
+        memcpy(to + i, text + i, 8);
+    memcpy(to + len - 8, text + len - 8, 8);
+}
+
+static inline size_t put_value(unsigned char *p, const al_cell *v)
 {
     if (v->kind != AL_CELL_TEXT) {
         p[0] = v->kind == AL_CELL_INTEGER ? INTEGER : REAL;
@@ -42,16 +58,16 @@ static size_t put_value(unsigned char *p, const al_cell *v)
     }
     if (v->len < LONG_TEXT) {
         p[0] = (unsigned char)v->len;
-        memcpy(p + 1, v->text, v->len);
+        put_text(p + 1, v->text, v->len);
         return 1 + v->len;
     }
     p[0] = LONG_TEXT;
     memcpy(p + 1, &v->len, 4);
-    memcpy(p + 5, v->text, v->len);
+    put_text(p + 5, v->text, v->len);
     return 5 + (size_t)v->len;
 }
 
-static size_t value_size(const al_cell *v)
+static inline size_t value_size(const al_cell *v)
 {
     return v->kind != AL_CELL_TEXT ? 9 : (v->len < LONG_TEXT ? 1 : 5) + (size_t)v->len;
 }
@@ -103,79 +119,93 @@ static inline bool same(const al_cell *x, const al_cell *y)
     return a.kind == b.kind && a.integer == b.integer;
 }
 
-/* What tells values apart: all of a number or a short text, and of a long one so much that few are
- * left to compare. */
+/* What tells values apart: all of a number or a short text; of a long one its hash and length,
+ * which leaves few to compare. */
 struct mark {
-    uint64_t a, b;
-    uint32_t len; /* of a text; more than texts have for numbers */
+    uint64_t a, b; /* the upper byte of b: the length of a short text, or what else it is */
 };
 
-enum { SHORT = 16, MARK_INTEGER = UINT32_MAX - 1, MARK_REAL };
+enum { SHORT = 15, MARK_INTEGER = 0xF0, MARK_REAL, MARK_LONG };
 
-static inline uint64_t load8(const char *p)
+#define MARK_KIND 56 /* bits below it */
+
+/* The first len bytes, at most 8; as many are there to be read. */
+static inline uint64_t load_first(const char *p, uint32_t len)
 {
+    const uint32_t half = 32 - 4 * len; /* of the bits that are none of them */
     uint64_t v;
 
     memcpy(&v, p, sizeof v);
-    return v;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return v << half << half;
+#else
+    return v >> half >> half;
+#endif
 }
 
-/* The first len bytes, at most 8; more are there to be read. */
-static inline uint64_t load_first(const char *p, uint32_t len)
+/* All but the first of 8 bytes. */
+static inline uint64_t seven(uint64_t bytes)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    return len == 0 ? 0 : load8(p) << (64 - 8 * len);
+    return bytes >> 8;
 #else
-    return len == 0 ? 0 : load8(p) >> (64 - 8 * len);
+    return bytes & (UINT64_MAX >> 8);
 #endif
 }
 
 static inline struct mark mark_of(const al_cell *cell)
 {
-    if (cell->kind == AL_CELL_TEXT) {
-        const char *p = cell->text;
-        uint32_t len = cell->len;
+    if (cell->kind == AL_CELL_TEXT && cell->len > SHORT) {
+        return (struct mark){ al_hash64_keyed_inline(cell->text, cell->len, al_hash_secret.text),
+                              (uint64_t)MARK_LONG << MARK_KIND | cell->len };
+    } else if (cell->kind == AL_CELL_TEXT) {
+        const uint32_t len = cell->len, some = len < 8 ? len : 8;
 
-        if (len <= 8)
-            return (struct mark){ load_first(p, len), 0, len };
-        return (struct mark){ len <= SHORT ? load8(p) : al_hash64(p, len), load8(p + len - 8),
-                              len };
+        return (struct mark){ load_first(cell->text, some),
+                              (uint64_t)len << MARK_KIND |
+                                  seven(load_first(cell->text + len - some, some)) };
     } else {
         const al_cell v = plain(cell);
 
-        return (struct mark){ (uint64_t)v.integer, 0,
-                              v.kind == AL_CELL_INTEGER ? MARK_INTEGER : (uint32_t)MARK_REAL };
+        return (struct mark){ (uint64_t)v.integer,
+                              (uint64_t)(v.kind == AL_CELL_INTEGER ? MARK_INTEGER : MARK_REAL)
+                                  << MARK_KIND };
     }
 }
 
 static inline bool same_mark(const struct mark *x, const struct mark *y)
 {
-    return x->a == y->a && x->b == y->b && x->len == y->len;
+    return x->a == y->a && x->b == y->b;
 }
 
 /* There is more to compare. */
 static inline bool is_long(const struct mark *m)
 {
-    return m->len > SHORT && m->len < MARK_INTEGER;
+    return m->b >> MARK_KIND == MARK_LONG;
 }
 
-static inline uint64_t hash_of(const struct mark *m)
+static inline uint32_t hash_of(const struct mark *m)
 {
-    uint64_t h = (m->a ^ (uint64_t)m->len << 32) * UINT64_C(0x9E3779B97F4A7C15);
-
-    h ^= h >> 32;
-    h = (h ^ m->b) * UINT64_C(0xD6E8FEB86659FD93);
-    h ^= h >> 32;
-    h *= UINT64_C(0xD6E8FEB86659FD93);
-    return h ^ h >> 29;
+    return (uint32_t)al_hash_pair_inline(m->a, m->b);
 }
 
 /* ---- chunks ---- */
 
+/* What the chunks of a column are made in, each in that of its rows: fresh memory is dear, and in
+ * large pieces costs least. */
+struct column {
+    bool numbers, append; /* as its chunks begin */
+    uint8_t width;
+    void *data;          /* becomes the vector's, where that has the same width */
+    uint32_t *at, *hash; /* append: of values */
+    struct chunk *chunks;
+};
+
 struct chunk {
-    bool numbers; /* data are doubles, NaN for NULL; else codes, 0 for NULL */
-    bool append;  /* values are not looked up any more: the same may come again */
-    bool big;     /* an integer that a double does not hold */
+    bool numbers;                /* data are doubles, NaN for NULL; else codes, 0 for NULL */
+    bool append;                 /* values are not looked up any more: the same may come again */
+    bool big;                    /* an integer that a double does not hold */
+    bool lent_data, lent_values; /* data; at and hash: are the column's */
     uint8_t width, kinds;
     uint32_t room, rows; /* of data */
     void *data;
@@ -183,12 +213,12 @@ struct chunk {
     int decimals;       /* numbers: that all have at most so many; -1: some have too many */
 
     uint32_t n, value_room; /* values, at codes 1 to n */
-    uint32_t *at;
-    uint64_t *hash;
+    uint32_t *at, *hash;
     unsigned char *bytes;
     size_t used, bytes_room;
     /* Small, for all that is looked up shall stay in the cache: codes by hash, marks by code. */
-    uint32_t *slots, nslots; /* 0: free */
+    uint16_t *slots; /* 0: free */
+    uint32_t nslots;
     struct mark *marks;
 };
 
@@ -203,8 +233,10 @@ static void forget_marks(struct chunk *c)
 
 static void free_values(struct chunk *c)
 {
-    free(c->at);
-    free(c->hash);
+    if (!c->lent_values) {
+        free(c->at);
+        free(c->hash);
+    }
     free(c->bytes);
     forget_marks(c);
     c->at = NULL;
@@ -214,26 +246,70 @@ static void free_values(struct chunk *c)
     c->used = c->bytes_room = 0;
 }
 
+static void free_data(struct chunk *c)
+{
+    if (!c->lent_data)
+        free(c->data);
+    c->data = NULL;
+    c->lent_data = false;
+}
+
 static void free_chunk(struct chunk *c)
 {
     free_values(c);
-    free(c->data);
-    c->data = NULL;
+    free_data(c);
 }
 
-static int open_chunk(struct chunk *c, uint32_t rows, const al_scan_column *about, uint32_t all)
+static void free_column(struct column *c, size_t nchunks)
 {
-    bool numeric = strcmp(about->type, "integer") == 0 || strcmp(about->type, "real") == 0;
+    for (size_t i = 0; c->chunks && i < nchunks; i++)
+        free_chunk(&c->chunks[i]);
+    free(c->chunks);
+    free(c->data);
+    free(c->at);
+    free(c->hash);
+    *c = (struct column){ .data = NULL };
+}
 
-    memset(c, 0, sizeof *c);
-    c->room = rows;
-    c->least = HUGE_VAL;
-    c->most = -HUGE_VAL;
+/* By what the dataset says of it; where that is wrong, chunks change. */
+static int open_column(struct column *c, size_t nchunks, const al_scan_column *about, uint32_t rows)
+{
+    const bool numeric = strcmp(about->type, "integer") == 0 || strcmp(about->type, "real") == 0;
+
     c->numbers = numeric && about->fallbacks == 0 && about->distinct > MANY_NUMBERS;
-    c->append = !c->numbers && about->distinct > all / 2 && about->distinct > FEW_REPEATS;
-    c->width = c->numbers ? sizeof(double) : c->append ? 4 : 1;
-    c->data = malloc(rows ? (size_t)rows * c->width : 1);
-    return c->data ? AL_OK : AL_ENOMEM;
+    c->append = !c->numbers && about->distinct > rows / 2 && about->distinct > FEW_REPEATS;
+    c->width = c->numbers                                    ? sizeof(double)
+               : about->distinct <= UINT8_MAX                ? 1
+               : about->distinct <= UINT16_MAX && !c->append ? 2
+                                                             : 4;
+    c->chunks = calloc(nchunks + 1, sizeof *c->chunks);
+    c->data = al_big_malloc((size_t)rows * c->width + 1);
+    if (!c->chunks || !c->data)
+        return AL_ENOMEM;
+    if (!c->append)
+        return AL_OK;
+    c->at = al_big_malloc((size_t)rows * sizeof *c->at + 1);
+    c->hash = al_big_malloc((size_t)rows * sizeof *c->hash + 1);
+    return c->at && c->hash ? AL_OK : AL_ENOMEM;
+}
+
+/* The chunk of rows [first, end). */
+static void open_chunk(struct chunk *c, const struct column *column, uint32_t first, uint32_t end)
+{
+    *c = (struct chunk){ .numbers = column->numbers,
+                         .append = column->append,
+                         .width = column->width,
+                         .lent_data = true,
+                         .room = end - first,
+                         .data = (char *)column->data + (size_t)first * column->width,
+                         .least = HUGE_VAL,
+                         .most = -HUGE_VAL };
+    if (c->append) {
+        c->lent_values = true;
+        c->value_room = c->room;
+        c->at = column->at + first;
+        c->hash = column->hash + first;
+    }
 }
 
 static inline uint32_t code_at(const void *data, unsigned width, size_t i)
@@ -258,7 +334,7 @@ static int widen(struct chunk *c)
         else
             ((uint32_t *)more)[i] = code;
     }
-    free(c->data);
+    free_data(c);
     c->data = more;
     c->width = (uint8_t)width;
     return AL_OK;
@@ -267,16 +343,16 @@ static int widen(struct chunk *c)
 static int grow_slots(struct chunk *c)
 {
     uint32_t n = c->nslots ? c->nslots * 2 : FIRST_SLOTS;
-    uint32_t *slots = calloc(n, sizeof *slots);
+    uint16_t *slots = calloc(n, sizeof *slots);
 
     if (!slots)
         return AL_ENOMEM;
     for (uint32_t code = 1; code <= c->n; code++) {
-        uint32_t i = (uint32_t)c->hash[code - 1] & (n - 1);
+        uint32_t i = c->hash[code - 1] & (n - 1);
 
         while (slots[i])
             i = (i + 1) & (n - 1);
-        slots[i] = code;
+        slots[i] = (uint16_t)code;
     }
     free(c->slots);
     c->slots = slots;
@@ -284,48 +360,58 @@ static int grow_slots(struct chunk *c)
     return AL_OK;
 }
 
-static int grow_values(struct chunk *c, size_t bytes)
+#define TEXT_BYTES 32 /* of a value in a chunk of many, about */
+
+static int grow_bytes(struct chunk *c, size_t bytes)
 {
-    if (c->n == c->value_room) {
-        uint32_t room = c->value_room ? c->value_room * 2 : 64;
-        uint32_t *at = realloc(c->at, room * sizeof *at);
-        uint64_t *hash;
+    size_t room = c->bytes_room    ? c->bytes_room * 2
+                  : c->lent_values ? (size_t)c->room * TEXT_BYTES
+                                   : 1024;
+    unsigned char *more;
 
-        if (!at)
-            return AL_ENOMEM;
-        c->at = at;
-        hash = realloc(c->hash, room * sizeof *hash);
-        if (!hash)
-            return AL_ENOMEM;
-        c->hash = hash;
-        if (!c->append) {
-            struct mark *marks = realloc(c->marks, room * sizeof *marks);
+    while (room < c->used + bytes)
+        room *= 2;
+    if (room > UINT32_MAX)
+        return AL_ENOMEM;
+    more = c->bytes ? realloc(c->bytes, room) : al_big_malloc(room);
+    if (!more)
+        return AL_ENOMEM;
+    c->bytes = more;
+    c->bytes_room = room;
+    return AL_OK;
+}
 
-            if (!marks)
-                return AL_ENOMEM;
-            c->marks = marks;
-        }
-        c->value_room = room;
+static int grow_values(struct chunk *c)
+{
+    uint32_t room = c->value_room ? c->value_room * 2 : 64;
+    uint32_t *at = realloc(c->at, room * sizeof *at), *hash;
+
+    if (!at)
+        return AL_ENOMEM;
+    c->at = at;
+    hash = realloc(c->hash, room * sizeof *hash);
+    if (!hash)
+        return AL_ENOMEM;
+    c->hash = hash;
+    if (!c->append) {
+        struct mark *marks = realloc(c->marks, room * sizeof *marks);
+
+        if (!marks)
+            return AL_ENOMEM;
+        c->marks = marks;
     }
-    if (c->used + bytes > c->bytes_room) {
-        size_t room = c->bytes_room ? c->bytes_room * 2 : 1024;
-        unsigned char *more;
-
-        while (room < c->used + bytes)
-            room *= 2;
-        more = room <= UINT32_MAX ? realloc(c->bytes, room) : NULL;
-        if (!more)
-            return AL_ENOMEM;
-        c->bytes = more;
-        c->bytes_room = room;
-    }
+    c->value_room = room;
     return AL_OK;
 }
 
 /* A value behind the others; its code. 0: no memory. */
-static uint32_t add_value(struct chunk *c, const al_cell *cell, uint64_t hash)
+static inline uint32_t add_value(struct chunk *c, const al_cell *cell, uint32_t hash)
 {
-    if (grow_values(c, value_size(cell)) != AL_OK)
+    if (c->n == c->value_room && grow_values(c) != AL_OK)
+        return 0;
+    /* put_value writes up to 8 bytes more. */
+    if (c->used + value_size(cell) + 8 > c->bytes_room &&
+        grow_bytes(c, value_size(cell) + 8) != AL_OK)
         return 0;
     c->at[c->n] = (uint32_t)c->used;
     c->hash[c->n] = hash;
@@ -341,24 +427,23 @@ static bool is_value(const struct chunk *c, uint32_t code, const al_cell *cell)
 }
 
 /* The code of a value that is not NULL; 0: no memory. */
-static uint32_t find_code(struct chunk *c, const al_cell *cell, const struct mark *m, uint64_t hash)
+static uint32_t find_code(struct chunk *c, const al_cell *cell, const struct mark *m, uint32_t hash)
 {
-    uint32_t i;
+    uint32_t i, code;
 
-    if (c->append)
-        return add_value(c, cell, hash);
-    if (2 * c->n >= c->nslots && grow_slots(c) != AL_OK)
+    if (FREE_SLOTS * c->n >= c->nslots && grow_slots(c) != AL_OK)
         return 0;
-    for (i = (uint32_t)hash & (c->nslots - 1); c->slots[i]; i = (i + 1) & (c->nslots - 1)) {
+    for (i = hash & (c->nslots - 1); c->slots[i]; i = (i + 1) & (c->nslots - 1)) {
         const struct mark *known = &c->marks[c->slots[i] - 1];
 
         if (same_mark(known, m) && (!is_long(m) || is_value(c, c->slots[i], cell)))
             return c->slots[i];
     }
-    c->slots[i] = add_value(c, cell, hash);
-    if (c->slots[i])
-        c->marks[c->slots[i] - 1] = *m;
-    return c->slots[i];
+    code = add_value(c, cell, hash);
+    if (code)
+        c->marks[code - 1] = *m;
+    c->slots[i] = (uint16_t)code;
+    return code;
 }
 
 static int add_codes(struct chunk *c, const al_cell *cells, size_t n);
@@ -384,6 +469,7 @@ static al_cell number_cell(double v, unsigned kinds)
 /* Plain numbers to codes: something came that is none. */
 static int to_codes(struct chunk *c)
 {
+    const bool lent = c->lent_data;
     double *numbers = c->data;
     uint32_t rows = c->rows;
     uint8_t kinds = c->kinds;
@@ -393,6 +479,7 @@ static int to_codes(struct chunk *c)
     c->append = true;
     c->width = 4;
     c->rows = 0;
+    c->lent_data = false;
     c->data = malloc((size_t)c->room * c->width + 1);
     if (!c->data)
         rc = AL_ENOMEM;
@@ -402,7 +489,8 @@ static int to_codes(struct chunk *c)
         rc = add_codes(c, &cell, 1);
     }
     c->kinds = kinds;
-    free(numbers);
+    if (!lent)
+        free(numbers);
     return rc;
 }
 
@@ -421,7 +509,7 @@ static int to_numbers(struct chunk *c)
             v = get_value(c->bytes + c->at[code - 1]);
         numbers[i] = !code ? NAN : v.kind == AL_CELL_INTEGER ? (double)v.integer : v.real;
     }
-    free(c->data);
+    free_data(c);
     free_values(c);
     c->data = numbers;
     c->width = sizeof *numbers;
@@ -454,38 +542,62 @@ static int add_numbers(struct chunk *c, const al_cell *cells, size_t n)
     return add_codes(c, cells + i, n - i);
 }
 
-#define SOME 256 /* codes on their way */
-
-/* The codes of n cells; what was seen before is found without a call. The largest, or UINT32_MAX
- * when there is no memory. */
-static uint32_t find_codes(struct chunk *c, const al_cell *cells, uint32_t n, uint32_t *codes)
+static int append_codes(struct chunk *c, const al_cell *cells, size_t n)
 {
-    const uint32_t *slots = c->slots;
-    const struct mark *marks = c->marks;
-    uint32_t mask = c->nslots - 1, largest = 0;
+    uint32_t *codes = (uint32_t *)c->data + c->rows;
     uint8_t kinds = c->kinds;
 
-    for (uint32_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const al_cell *cell = &cells[i];
         struct mark m;
-        uint64_t hash;
-        uint32_t code;
 
         kinds |= kind_bits[cell->kind];
         if (cell->kind == AL_CELL_NULL) {
             codes[i] = 0;
             continue;
         }
+        c->big |= cell->kind == AL_CELL_INTEGER && is_big(cell->integer);
         m = mark_of(cell);
-        hash = hash_of(&m);
-        code = slots ? slots[(uint32_t)hash & mask] : 0;
-        if (!code || !same_mark(&marks[code - 1], &m) || is_long(&m)) {
+        codes[i] = add_value(c, cell, hash_of(&m));
+        if (!codes[i])
+            return AL_ENOMEM;
+    }
+    c->kinds = kinds;
+    c->rows += (uint32_t)n;
+    return AL_OK;
+}
+
+/* The codes of n cells; what was seen before is found without a call. The largest, or UINT32_MAX
+ * when there is no memory. */
+static uint32_t find_codes(struct chunk *c, const al_cell *cells, uint32_t n, uint32_t *codes)
+{
+    const uint16_t *slots = c->slots;
+    const struct mark *known = c->marks;
+    struct mark marks[SOME];
+    uint32_t hashes[SOME], mask = c->nslots - 1, largest = 0;
+    uint8_t kinds = c->kinds;
+
+    for (uint32_t i = 0; i < n; i++) {
+        kinds |= kind_bits[cells[i].kind];
+        marks[i] = mark_of(&cells[i]);
+        hashes[i] = hash_of(&marks[i]);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const al_cell *cell = &cells[i];
+        uint32_t code;
+
+        if (cell->kind == AL_CELL_NULL) {
+            codes[i] = 0;
+            continue;
+        }
+        code = slots ? slots[hashes[i] & mask] : 0;
+        if (!code || !same_mark(&known[code - 1], &marks[i]) || is_long(&marks[i])) {
             c->big |= cell->kind == AL_CELL_INTEGER && is_big(cell->integer);
-            code = find_code(c, cell, &m, hash);
+            code = find_code(c, cell, &marks[i], hashes[i]);
             if (!code)
                 return UINT32_MAX;
             slots = c->slots;
-            marks = c->marks;
+            known = c->marks;
             mask = c->nslots - 1;
         }
         codes[i] = code;
@@ -518,6 +630,8 @@ static int add_codes(struct chunk *c, const al_cell *cells, size_t n)
 {
     uint32_t codes[SOME];
 
+    if (c->append)
+        return append_codes(c, cells, n);
     while (n > 0) {
         uint32_t some = n < SOME ? (uint32_t)n : SOME;
         uint32_t largest = find_codes(c, cells, some, codes);
@@ -545,11 +659,13 @@ static int add_cells(struct chunk *c, const al_cell *cells, size_t n)
         return rc;
     if (c->n > MANY_NUMBERS && !(c->kinds & AL_VECTOR_HAS_TEXT) && !c->big)
         return to_numbers(c);
-    if (c->n >= FEW_REPEATS && c->n > c->rows / 2) {
-        c->append = true;
-        forget_marks(c);
-    }
-    return AL_OK;
+    if (c->n <= MOST_FOUND && (c->n <= FEW_REPEATS || c->n <= c->rows / 2))
+        return AL_OK;
+    c->append = true;
+    forget_marks(c);
+    while (c->width < 4 && rc == AL_OK)
+        rc = widen(c);
+    return rc;
 }
 
 int al_vector_decimals(const double *v, uint32_t n)
@@ -596,9 +712,8 @@ static void end_chunk(struct chunk *c)
 struct reading {
     const al_scan *scan;
     const uint32_t *columns;
-    size_t n;
-    size_t nstripes;
-    struct chunk *chunks; /* of column k in stripe i: chunks[k * nstripes + i] */
+    size_t n, nstripes;
+    struct column *made;
     al_work *work;
 };
 
@@ -616,21 +731,17 @@ static int read_stripe(void *arg, const al_work_part *part, al_err *err)
 {
     struct reading *r = arg;
     size_t from = part->index * STRIPE;
-    uint32_t rows = stripe_row(r, part->index + 1) - stripe_row(r, part->index);
-    struct chunk *chunks = r->chunks + part->index;
     al_scan_batch b;
     al_cursor *c = NULL;
-    int rc = AL_OK, more = 1;
+    int rc, more = 1;
 
-    for (size_t k = 0; k < r->n && rc == AL_OK; k++)
-        rc = open_chunk(&chunks[k * r->nstripes], rows, al_scan_column_at(r->scan, r->columns[k]),
-                        al_scan_rows(r->scan));
-    if (rc != AL_OK)
-        return no_memory(err);
+    for (size_t k = 0; k < r->n; k++)
+        open_chunk(&r->made[k].chunks[part->index], &r->made[k], stripe_row(r, part->index),
+                   stripe_row(r, part->index + 1));
     rc = al_cursor_open(&c, r->scan, from, from + STRIPE, r->columns, r->n, err);
     for (uint32_t told = 0; rc == AL_OK && (more = al_cursor_next(c, &b, err)) == 1;) {
         for (size_t k = 0; k < r->n && rc == AL_OK; k++)
-            if (add_cells(&chunks[k * r->nstripes], b.cells + k * b.stride, b.rows) != AL_OK)
+            if (add_cells(&r->made[k].chunks[part->index], b.cells + k * b.stride, b.rows) != AL_OK)
                 rc = no_memory(err);
         told += b.rows;
         if (rc == AL_OK && told > 2048) {
@@ -641,7 +752,7 @@ static int read_stripe(void *arg, const al_work_part *part, al_err *err)
     }
     al_cursor_close(c);
     for (size_t k = 0; k < r->n; k++)
-        end_chunk(&chunks[k * r->nstripes]);
+        end_chunk(&r->made[k].chunks[part->index]);
     atomic_fetch_add(&r->work->done, STRIPE * (uint64_t)al_scan_page_size(r->scan));
     return rc != AL_OK ? rc : more < 0 ? more : AL_OK;
 }
@@ -649,17 +760,18 @@ static int read_stripe(void *arg, const al_work_part *part, al_err *err)
 /* ---- a vector of the chunks of a column ---- */
 
 struct making {
-    struct chunk *chunks;
+    struct column *column;
+    struct chunk *chunks; /* its */
     size_t nchunks;
     uint32_t *row; /* first of each chunk, and how many there are */
     al_vector *v;
     /* values of all chunks, in order: those of chunk i from base[i] on */
     uint32_t *base;
-    unsigned nparts;  /* a power of two */
-    uint32_t *starts; /* of part p in chunk i, in `sorted`: starts[p * nchunks + i] */
-    uint64_t *sorted; /* lower half of the hash, and which value */
-    uint32_t *first;  /* of each value, the one that is the same and came first */
-    uint32_t *code;   /* of each value */
+    unsigned nparts, part_shift; /* a power of two; bits of a hash below its part */
+    uint32_t *starts;            /* of part p in chunk i, in `sorted`: starts[p * nchunks + i] */
+    uint64_t *sorted;            /* the hash, and which value */
+    atomic_ullong *repeats;      /* a bit a value: one that came before */
+    uint32_t *code;   /* of each value; until they are numbered, of a repeat: what it repeats */
     uint32_t *firsts; /* how many of each chunk, later the code of the first of them */
     atomic_bool inexact;
 };
@@ -688,7 +800,12 @@ static al_cell value_of(const struct making *m, uint32_t value)
 
 static unsigned part_of(const struct making *m, uint64_t hash)
 {
-    return (unsigned)(hash >> 48) & (m->nparts - 1);
+    return (unsigned)(hash >> m->part_shift);
+}
+
+static bool is_repeat(const struct making *m, uint32_t value)
+{
+    return atomic_load_explicit(&m->repeats[value / 64], memory_order_relaxed) >> value % 64 & 1;
 }
 
 static int count_parts(void *arg, const al_work_part *part, al_err *err)
@@ -711,10 +828,8 @@ static int sort_parts(void *arg, const al_work_part *part, al_err *err)
     for (uint32_t i = 0; i < c->n; i++) {
         uint32_t *at = &m->starts[part_of(m, c->hash[i]) * m->nchunks + part->index];
 
-        m->sorted[(*at)++] = c->hash[i] << 32 | (m->base[part->index] + i);
+        m->sorted[(*at)++] = (uint64_t)c->hash[i] << 32 | (m->base[part->index] + i);
     }
-    free(c->hash);
-    c->hash = NULL;
     return AL_OK;
 }
 
@@ -736,7 +851,6 @@ static int part_firsts(void *arg, const al_work_part *part, al_err *err)
         uint32_t value = (uint32_t)m->sorted[k], hash = (uint32_t)(m->sorted[k] >> 32), i;
         al_cell mine = al_cell_null();
 
-        m->first[value] = value;
         for (i = hash & mask; slots[i]; i = (i + 1) & mask) {
             uint64_t other = m->sorted[from + slots[i] - 1];
             al_cell theirs;
@@ -747,7 +861,9 @@ static int part_firsts(void *arg, const al_work_part *part, al_err *err)
                 mine = value_of(m, value);
             theirs = value_of(m, (uint32_t)other);
             if (same(&mine, &theirs)) {
-                m->first[value] = (uint32_t)other;
+                m->code[value] = (uint32_t)other;
+                atomic_fetch_or_explicit(&m->repeats[value / 64], UINT64_C(1) << value % 64,
+                                         memory_order_relaxed);
                 break;
             }
         }
@@ -765,47 +881,59 @@ static int count_firsts(void *arg, const al_work_part *part, al_err *err)
 
     (void)err;
     for (uint32_t i = m->base[part->index]; i < m->base[part->index + 1]; i++)
-        n += m->first[i] == i;
+        n += !is_repeat(m, i);
     m->firsts[part->index] = n;
     return AL_OK;
 }
 
-/* Values that stay move to the front of their chunk and get their codes. */
+/* Without what lies between the values that stay. */
+static void squeeze(struct chunk *c, uint32_t n)
+{
+    size_t used = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const al_cell v = get_value(c->bytes + c->at[i]);
+        const size_t size = value_size(&v);
+
+        memmove(c->bytes + used, c->bytes + c->at[i], size);
+        c->at[i] = (uint32_t)used;
+        used += size;
+    }
+    c->used = used;
+}
+
+/* To `bytes` elements of memory; none: it is freed. */
+static void *trim(void *memory, size_t bytes)
+{
+    void *less = bytes ? realloc(memory, bytes) : NULL;
+
+    if (!bytes)
+        free(memory);
+    return less || !bytes ? less : memory;
+}
+
+/* Values that stay get their codes. */
 static int number_firsts(void *arg, const al_work_part *part, al_err *err)
 {
     struct making *m = arg;
     struct chunk *c = &m->chunks[part->index];
-    uint32_t code = m->firsts[part->index], base = m->base[part->index];
+    uint32_t code = m->firsts[part->index], base = m->base[part->index], n = 0;
     struct al_vector_part *to = &m->v->parts[part->index];
-    size_t used = 0;
 
     (void)err;
     to->first = code;
     for (uint32_t i = 0; i < c->n; i++) {
-        al_cell v;
-        size_t size;
-
-        if (m->first[base + i] != base + i)
+        if (is_repeat(m, base + i))
             continue;
-        v = get_value(c->bytes + c->at[i]);
-        size = value_size(&v);
-        memmove(c->bytes + used, c->bytes + c->at[i], size);
-        m->v->at[code] = (uint32_t)used;
+        c->at[n++] = c->at[i];
         m->code[base + i] = code++;
-        used += size;
     }
-    if (used < c->bytes_room) {
-        unsigned char *less = used ? realloc(c->bytes, used) : NULL;
-
-        if (!used)
-            free(c->bytes);
-        if (!used || less)
-            c->bytes = less;
-    }
-    to->bytes = c->bytes;
-    to->len = (uint32_t)used;
+    if (n < c->n - c->n / 8)
+        squeeze(c, n);
+    to->bytes = trim(c->bytes, n ? c->used : 0);
+    to->len = (uint32_t)(n ? c->used : 0);
+    to->at = c->lent_values ? c->at : trim(c->at, n * sizeof *c->at);
     c->bytes = NULL;
-    free(c->at);
     c->at = NULL;
     return AL_OK;
 }
@@ -817,7 +945,7 @@ static int number_firsts(void *arg, const al_work_part *part, al_err *err)
     }
 
 /* The codes of a chunk to those of the vector: codes[i] for i + 1. */
-static void move(const struct chunk *c, const uint32_t *codes, void *restrict data, unsigned width,
+static void move(const struct chunk *c, const uint32_t *codes, void *data, unsigned width,
                  uint32_t row)
 {
     switch (c->width * 8u + width) {
@@ -840,12 +968,9 @@ static int move_codes(void *arg, const al_work_part *part, al_err *err)
     uint32_t base = m->base[part->index], row = m->row[part->index];
 
     (void)err;
-    for (uint32_t i = 0; i < c->n; i++) {
-        uint32_t first = m->first[base + i];
-
-        if (first != base + i)
-            m->code[base + i] = m->code[first];
-    }
+    for (uint32_t i = 0; i < c->n; i++)
+        if (is_repeat(m, base + i))
+            m->code[base + i] = m->code[m->code[base + i]];
     move(c, m->code + base, m->v->data, m->v->width, row);
     free_chunk(c);
     return AL_OK;
@@ -867,14 +992,15 @@ static int lay_out(struct making *m)
         return AL_ENOMEM;
     m->base[m->nchunks] = (uint32_t)n;
     m->nparts = 1;
-    while (m->nparts < MAX_PARTS && m->nparts * (uint64_t)PARTITION < n)
+    m->part_shift = 32;
+    for (; m->nparts < MAX_PARTS && m->nparts * (uint64_t)PARTITION < n; m->part_shift--)
         m->nparts *= 2;
     m->starts = calloc(m->nparts * m->nchunks, sizeof *m->starts);
     m->sorted = al_big_malloc((n + 1) * sizeof *m->sorted);
-    m->first = al_big_malloc((n + 1) * sizeof *m->first);
+    m->repeats = calloc(n / 64 + 1, sizeof *m->repeats);
     m->code = al_big_malloc((n + 1) * sizeof *m->code);
     m->firsts = calloc(m->nchunks, sizeof *m->firsts);
-    return m->starts && m->sorted && m->first && m->code && m->firsts ? AL_OK : AL_ENOMEM;
+    return m->starts && m->sorted && m->repeats && m->code && m->firsts ? AL_OK : AL_ENOMEM;
 }
 
 /* What was counted becomes where it begins; the sum. */
@@ -903,6 +1029,21 @@ static int spread(struct making *m, al_work *w, size_t n, bool much,
     return rc;
 }
 
+/* Room for the elements: what the chunks were made in, where it fits. */
+static int make_data(struct making *m)
+{
+    al_vector *v = m->v;
+    struct column *c = m->column;
+
+    if (c->width == v->width) {
+        v->data = c->data;
+        c->data = NULL;
+    } else {
+        v->data = al_big_malloc((size_t)v->rows * v->width + 1);
+    }
+    return v->data ? AL_OK : AL_ENOMEM;
+}
+
 static int make_codes(struct making *m, al_work *w, al_err *err)
 {
     al_vector *v = m->v;
@@ -927,12 +1068,12 @@ static int make_codes(struct making *m, al_work *w, al_err *err)
         return rc;
     v->codes = running(m->firsts, m->nchunks, 1);
     v->width = v->codes <= UINT8_MAX + 1 ? 1 : v->codes <= UINT16_MAX + 1 ? 2 : 4;
-    v->at = al_big_malloc(v->codes * sizeof *v->at);
     v->parts = calloc(m->nchunks, sizeof *v->parts);
-    v->data = al_big_malloc((size_t)v->rows * v->width + 1);
-    if (!v->at || !v->parts || !v->data)
+    if (!v->parts || make_data(m) != AL_OK)
         return no_memory(err);
     v->nparts = m->nchunks;
+    v->at = m->column->at;
+    m->column->at = NULL;
     rc = spread(m, w, m->nchunks, much, number_firsts, err);
     return rc == AL_OK ? spread(m, w, m->nchunks, true, move_codes, err) : rc;
 }
@@ -990,7 +1131,8 @@ static int move_reals(void *arg, const al_work_part *part, al_err *err)
     struct chunk *c = &m->chunks[part->index];
 
     (void)err;
-    memcpy((double *)m->v->data + m->row[part->index], c->data, c->rows * sizeof(double));
+    if (!c->lent_data)
+        memcpy((double *)m->v->data + m->row[part->index], c->data, c->rows * sizeof(double));
     return AL_OK;
 }
 
@@ -1027,17 +1169,19 @@ static int make_numbers(struct making *m, al_work *w, al_err *err)
     v->form = AL_VECTOR_REALS;
     v->decimals = 0;
     v->width = sizeof(double);
-    v->data = al_big_malloc((size_t)v->rows * v->width + 1);
-    return v->data ? al_work_each(w, m->nchunks, move_reals, m, err) : no_memory(err);
+    return make_data(m) == AL_OK ? al_work_each(w, m->nchunks, move_reals, m, err) : no_memory(err);
 }
 
 static void measure(al_vector *v)
 {
-    v->bytes = sizeof *v + (size_t)v->rows * v->width + (size_t)v->codes * sizeof *v->at;
+    v->bytes = sizeof *v + (size_t)v->rows * v->width +
+               (size_t)(v->at ? v->rows : v->codes) * sizeof *v->at;
     for (size_t i = 0; i < v->nparts; i++)
         v->bytes += v->parts[i].len + sizeof *v->parts;
     if (v->rank)
         v->bytes += (size_t)v->codes * sizeof *v->rank;
+    if (v->slices)
+        v->bytes += v->slices[v->nslices].late * sizeof *v->late;
 }
 
 static int make_vector(struct making *m, al_work *w, al_err *err)
@@ -1063,13 +1207,12 @@ static int make_vector(struct making *m, al_work *w, al_err *err)
 /* Frees all but the vector, which becomes *out when rc is AL_OK. */
 static void end_making(struct making *m, int rc, al_vector **out)
 {
-    for (size_t i = 0; m->chunks && i < m->nchunks; i++)
-        free_chunk(&m->chunks[i]);
+    free_column(m->column, m->nchunks);
     free(m->row);
     free(m->base);
     free(m->starts);
     free(m->sorted);
-    free(m->first);
+    free(m->repeats);
     free(m->code);
     free(m->firsts);
     if (rc == AL_OK) {
@@ -1083,7 +1226,9 @@ static void end_making(struct making *m, int rc, al_vector **out)
 /* The vector of column k, whose chunks go. */
 static int finish(struct reading *r, size_t k, al_vector **out, al_err *err)
 {
-    struct making m = { .chunks = r->chunks + k * r->nstripes, .nchunks = r->nstripes };
+    struct making m = { .column = &r->made[k],
+                        .chunks = r->made[k].chunks,
+                        .nchunks = r->nstripes };
     int rc = AL_ENOMEM;
 
     m.v = calloc(1, sizeof *m.v);
@@ -1130,15 +1275,16 @@ static int chunk_numbers(void *arg, const al_work_part *part, al_err *err)
 
 int al_vector_codes(const al_vector *numbers, al_vector **out, al_work *w, al_err *err)
 {
-    struct coding k = { .numbers = numbers };
     size_t n = numbers->rows / CODED_ROWS + 1;
+    struct column column = { .chunks = calloc(n, sizeof *column.chunks) };
+    struct coding k = { .m = { .column = &column, .chunks = column.chunks, .nchunks = n },
+                        .numbers = numbers };
     int rc;
 
     *out = NULL;
-    k.m.nchunks = n;
+    al_hash_prepare();
     k.m.v = calloc(1, sizeof *k.m.v);
     k.m.row = malloc((n + 1) * sizeof *k.m.row);
-    k.m.chunks = calloc(n, sizeof *k.m.chunks);
     if (!k.m.v || !k.m.row || !k.m.chunks) {
         rc = no_memory(err);
     } else {
@@ -1152,7 +1298,6 @@ int al_vector_codes(const al_vector *numbers, al_vector **out, al_work *w, al_er
             rc = make_codes(&k.m, w, err);
     }
     end_making(&k.m, rc, out);
-    free(k.m.chunks);
     return rc;
 }
 
@@ -1160,20 +1305,21 @@ int al_vector_read(const al_scan *s, const uint32_t *columns, size_t n, al_vecto
                    al_err *err)
 {
     struct reading r = { .scan = s, .columns = columns, .n = n, .work = w };
-    int rc;
+    int rc = AL_OK;
 
+    al_hash_prepare();
     for (size_t k = 0; k < n; k++)
         out[k] = NULL;
     r.nstripes = (al_scan_leaves(s) + STRIPE - 1) / STRIPE;
-    r.chunks = calloc(n * r.nstripes + 1, sizeof *r.chunks);
-    if (!r.chunks)
-        return no_memory(err);
-    rc = al_work_each(w, r.nstripes, read_stripe, &r, err);
+    r.made = calloc(n + 1, sizeof *r.made);
+    for (size_t k = 0; r.made && k < n && rc == AL_OK; k++)
+        rc = open_column(&r.made[k], r.nstripes, al_scan_column_at(s, columns[k]), al_scan_rows(s));
+    rc = r.made && rc == AL_OK ? al_work_each(w, r.nstripes, read_stripe, &r, err) : no_memory(err);
     for (size_t k = 0; k < n && rc == AL_OK; k++)
         rc = finish(&r, k, &out[k], err);
-    for (size_t i = 0; i < n * r.nstripes; i++)
-        free_chunk(&r.chunks[i]);
-    free(r.chunks);
+    for (size_t k = 0; r.made && k < n; k++)
+        free_column(&r.made[k], r.nstripes);
+    free(r.made);
     for (size_t k = 0; k < n && rc != AL_OK; k++) {
         al_vector_free(out[k]);
         out[k] = NULL;
@@ -1185,16 +1331,26 @@ void al_vector_free(al_vector *v)
 {
     if (!v)
         return;
-    for (size_t i = 0; i < v->nparts; i++)
+    for (size_t i = 0; i < v->nparts; i++) {
         free(v->parts[i].bytes);
+        if (!v->at)
+            free(v->parts[i].at);
+    }
     free(v->parts);
     free(v->at);
     free(v->rank);
+    free(v->slices);
+    free(v->late);
     free(v->data);
     free(v);
 }
 
 /* ---- looking ---- */
+
+static inline al_cell part_value(const struct al_vector_part *p, uint32_t code)
+{
+    return get_value(p->bytes + p->at[code - p->first]);
+}
 
 al_cell al_vector_value(const al_vector *v, uint32_t code)
 {
@@ -1210,7 +1366,7 @@ al_cell al_vector_value(const al_vector *v, uint32_t code)
         else
             high = middle;
     }
-    return get_value(v->parts[low].bytes + v->at[code]);
+    return part_value(&v->parts[low], code);
 }
 
 al_cell al_vector_cell(const al_vector *v, uint32_t row)
@@ -1235,6 +1391,63 @@ bool al_vector_is_null(const al_vector *v, uint32_t row)
         return isnan(((const double *)v->data)[row]);
     return v->width == 4 ? ((const int32_t *)v->data)[row] == INT32_MIN
                          : ((const int64_t *)v->data)[row] == INT64_MIN;
+}
+
+/* ---- slices ---- */
+
+/* Codes are numbered as they come: a slice ends where the first code of the next one stands. */
+static uint32_t find_slices(al_vector *v, struct al_vector_slice *slices, uint32_t *late)
+{
+    const uint32_t *codes = v->data;
+    uint32_t most = 0, at = 0, n = 0;
+
+    for (uint32_t row = 0; row < v->rows; row++) {
+        const uint32_t slice = codes[row] / AL_VECTOR_SLICE;
+
+        if (codes[row] > most) {
+            most = codes[row];
+            if (slice != at)
+                slices[++at].row = row;
+        } else if (slice != at) {
+            late[n++] = row;
+        }
+    }
+    return n;
+}
+
+int al_vector_slice(al_vector *v, al_err *err)
+{
+    const uint32_t *codes = v->data;
+    const size_t n = (v->codes + AL_VECTOR_SLICE - (size_t)1) / AL_VECTOR_SLICE;
+    struct al_vector_slice *slices;
+    uint32_t *rows, *late, nlate;
+
+    if (v->form != AL_VECTOR_CODES || v->width != 4 || v->slices ||
+        v->rows - (v->codes - 1) > v->rows / 8)
+        return AL_OK;
+    slices = calloc(n + 1, sizeof *slices);
+    rows = malloc((v->rows / 8 + (size_t)1) * sizeof *rows);
+    late = malloc((v->rows / 8 + (size_t)1) * sizeof *late);
+    if (!slices || !rows || !late) {
+        free(slices);
+        free(rows);
+        free(late);
+        return no_memory(err);
+    }
+    nlate = find_slices(v, slices, rows);
+    for (uint32_t i = 0; i < nlate; i++)
+        slices[codes[rows[i]] / AL_VECTOR_SLICE].late++;
+    for (size_t i = 1; i <= n; i++)
+        slices[i].late += slices[i - 1].late;
+    for (uint32_t i = nlate; i-- > 0;)
+        late[--slices[codes[rows[i]] / AL_VECTOR_SLICE].late] = rows[i];
+    free(rows);
+    slices[n].row = v->rows;
+    v->slices = slices;
+    v->nslices = n;
+    v->late = late;
+    measure(v);
+    return AL_OK;
 }
 
 /* ---- order ---- */
@@ -1526,7 +1739,7 @@ static uint32_t fill_mixed(const al_vector *v, struct item *items)
 
     for (size_t p = 0; p < v->nparts; p++)
         for (uint32_t code = v->parts[p].first; code < part_end(v, p); code++) {
-            const al_cell cell = get_value(v->parts[p].bytes + v->at[code]);
+            const al_cell cell = part_value(&v->parts[p], code);
 
             items[cell.kind == AL_CELL_TEXT ? --texts : numbers++] = item_of(cell, code);
         }
@@ -1540,7 +1753,7 @@ static int fill_part(void *arg, const al_work_part *part, al_err *err)
 
     (void)err;
     for (uint32_t code = v->parts[part->index].first; code < part_end(v, part->index); code++)
-        s->items[code - 1] = item_of(get_value(v->parts[part->index].bytes + v->at[code]), code);
+        s->items[code - 1] = item_of(part_value(&v->parts[part->index], code), code);
     return AL_OK;
 }
 

@@ -34,15 +34,23 @@ typedef struct al_vector {
     void *data;         /* rows elements */
     double least, most; /* of the numbers; INTEGERS and REALS only; least > most: there is none */
     uint32_t codes;     /* CODES: how many, the one of NULL included, whether it occurs or not */
-    /* CODES: values by code; private, see al_vector_value. The bytes of part p hold the values of
-     * codes [parts[p].first, parts[p + 1].first). */
-    uint32_t *at;
+    /* CODES: values by code; private, see al_vector_value. Part p has the values of codes
+     * [parts[p].first, parts[p + 1].first): that of the i-th of them at bytes[at[i]]. */
     struct al_vector_part {
-        uint32_t first;
+        uint32_t first, len; /* len: of bytes */
+        uint32_t *at;
         unsigned char *bytes;
-        uint32_t len;
     } * parts;
     size_t nparts;
+    uint32_t *at; /* what all parts' are pieces of; NULL: each has its own */
+    /* CODES, after al_vector_slice; NULL when more than few values repeat. The first rows of the
+     * codes of slice i are among rows [slices[i].row, slices[i + 1].row), and all others of them
+     * there or at late[slices[i].late] up to late[slices[i + 1].late]. */
+    struct al_vector_slice {
+        uint32_t row, late;
+    } * slices;
+    size_t nslices;
+    uint32_t *late;
     uint32_t *rank; /* CODES, after al_vector_rank: the place of each code in SQLite's order */
     size_t bytes;   /* of memory, all in all */
 } al_vector;
@@ -73,6 +81,11 @@ bool al_vector_is_null(const al_vector *v, uint32_t row);
 
 /* CODES: sorts the values, once. */
 int al_vector_rank(al_vector *v, al_work *w, al_err *err);
+
+#define AL_VECTOR_SLICE 16384 /* codes: those of slice i begin with i * AL_VECTOR_SLICE */
+
+/* CODES of 4 bytes, NULL and repeats in an eighth of the rows at most: finds the slices, once. */
+int al_vector_slice(al_vector *v, al_err *err);
 
 /* Numbers that are in the order of the cells of rows [first, first + n), and equal when those are:
  * SQLite's order, NULL 0 and first, then numbers, then texts by their bytes. A vector of codes

@@ -25,6 +25,7 @@ enum {
     DATES,
     NULLS,
     LONG_TEXTS,
+    OWN_TEXTS, /* few repeat */
     STYLES
 };
 
@@ -91,6 +92,7 @@ static inline al_cell random_cell(table *t, int style, uint32_t row, uint64_t *x
         if (s % 10 == 1)
             cell.len += new_text(t, "T%02llu:30:00+0%llu:00", r % 24, s % 10).len;
         return cell;
+    case OWN_TEXTS: return new_text(t, "%llu is the number of one", s % 1000000, 0);
     case LONG_TEXTS: return long_text(t, x);
     default: return al_cell_null();
     }
@@ -100,7 +102,7 @@ static inline al_cell random_cell(table *t, int style, uint32_t row, uint64_t *x
 static inline void write_table(table *t, unsigned page_size, bool ragged, const int *styles)
 {
     static const char *const types[] = { "text", "text", "integer", "integer", "integer", "real",
-                                         "real", "text", "date",    "text",    "text" };
+                                         "real", "text", "date",    "text",    "text",    "text" };
     const al_cell sheet[] = { al_cell_integer(1), text("data"), text("data"),
                               al_cell_integer(t->rows), al_cell_integer(t->columns) };
     al_sqlitefile *f;

@@ -46,13 +46,18 @@ static void sql_bin(sqlite3_context *ctx, int n, sqlite3_value **v)
     sqlite3_result_double(ctx, strtod(text, NULL));
 }
 
-static void open_table(uint32_t rows, unsigned page_size, uint64_t seed)
+static void open_styles(const int *columns, uint32_t rows, unsigned page_size, uint64_t seed)
 {
-    make_table(&t, rows, COLUMNS, styles, page_size, seed % 2, seed);
+    make_table(&t, rows, COLUMNS, columns, page_size, seed % 2, seed);
     db = open_file(t.path);
     sqlite3_create_function(db, "al_begin", 2, SQLITE_UTF8, NULL, sql_begin, NULL, NULL);
     sqlite3_create_function(db, "al_bin", 3, SQLITE_UTF8, NULL, sql_bin, NULL, NULL);
     assert_int_equal(al_store_open(&store, NULL), AL_OK);
+}
+
+static void open_table(uint32_t rows, unsigned page_size, uint64_t seed)
+{
+    open_styles(styles, rows, page_size, seed);
 }
 
 static void close_table(void)
@@ -391,6 +396,44 @@ static void the_largest_and_the_rest(void **state)
     free_columns(c);
 }
 
+/* Of a column of which few values repeat, whose groups are not made as a whole. */
+static void the_largest_of_many(void **state)
+{
+    static const int own[COLUMNS] = { FEW_TEXTS,     OWN_TEXTS, ROW_NUMBERS, FEW_INTEGERS,
+                                      MANY_INTEGERS, CENTS,     REALS,       MIXED,
+                                      DATES,         NULLS };
+    static const char filter[] = "[{\"column\":\"c3\",\"range\":{\"gt\":40}}]";
+
+    (void)state;
+    open_styles(own, 80000, 4096, 7);
+    for (int filtered = 0; filtered < 2; filtered++) {
+        const char *where = filtered ? " WHERE c3 > 40" : "";
+        char sql[1024];
+
+        snprintf(
+            sql, sizeof sql,
+            "WITH g AS (SELECT c1 k, sum(c5) s, avg(c3) a, count(c5) m, count(*) n FROM data%s "
+            "GROUP BY c1), r AS (SELECT *, row_number() OVER (ORDER BY s DESC, k) i FROM g) "
+            "SELECT k, s, a, m, n FROM (SELECT * FROM r WHERE i <= 50 UNION ALL SELECT NULL, "
+            "sum(s), (SELECT avg(c3) FROM data%s%s c1 NOT IN (SELECT k FROM r WHERE i <= 50 "
+            "AND k IS NOT NULL)), sum(m), sum(n), 51 FROM r WHERE i > 50) ORDER BY i",
+            where, where, filtered ? " AND" : " WHERE");
+        check(filtered ? filter : NULL,
+              "[{\"by\":[{\"column\":\"c1\",\"top\":50}],\"measures\":[{\"fn\":\"sum\",\"column\":"
+              "\"c5\"},{\"fn\":\"avg\",\"column\":\"c3\"},{\"fn\":\"count\",\"column\":\"c5\"},"
+              "{\"fn\":\"count\"}]}]",
+              sql);
+        snprintf(sql, sizeof sql,
+                 "SELECT k, n FROM (SELECT k, n, row_number() OVER (ORDER BY n DESC, k) i FROM "
+                 "(SELECT c1 k, count(*) n FROM data%s GROUP BY c1)) WHERE i <= 2000 ORDER BY i "
+                 "LIMIT 1999",
+                 where);
+        check(filtered ? filter : NULL,
+              "[{\"by\":[{\"column\":\"c1\",\"top\":2000}],\"limit\":1999}]", sql);
+    }
+    close_table();
+}
+
 static void order_and_limit(void **state)
 {
     (void)state;
@@ -715,6 +758,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(no_key, set_up, tear_down),
         cmocka_unit_test_setup_teardown(time_and_bins, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_largest_and_the_rest, set_up, tear_down),
+        cmocka_unit_test(the_largest_of_many),
         cmocka_unit_test_setup_teardown(order_and_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(combinations_that_are_many, set_up, tear_down),
         cmocka_unit_test_setup_teardown(products, set_up, tear_down),
