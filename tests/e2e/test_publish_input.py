@@ -83,6 +83,9 @@ class Traps(Publishing):
                 for word in words:
                     self.assertIn(word, error["message"])
         self.held.close()
+        self.put("out/outputs.json", '{"artifacts": [{}]}')
+        said = self.alisio("artifact", "publish", "out", status=1, LC_ALL="es_ES.UTF-8").stderr
+        self.assertIn("outputs.json: el artefacto 1 no tiene path. No se publicó nada.", said)
         shutil.rmtree(out)
         self.put("out/a.md", "# a\n")
         self.assertEqual([a["fileName"] for a in self.publish()["artifacts"]], ["a.md"])

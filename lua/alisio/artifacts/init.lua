@@ -11,6 +11,7 @@ local ids = require "alisio.kernel.ids"
 local paths = require "alisio.kernel.paths"
 local words = require "alisio.kernel.words"
 local data = require "alisio.data"
+local decode = require "alisio.artifacts.decode"
 local pending = require "alisio.artifacts.pending"
 local plan = require "alisio.artifacts.plan"
 local types = require "alisio.artifacts.types"
@@ -46,7 +47,7 @@ end
 
 --- What everyone is told of an artifact.
 local function describe(self, record)
-  local out = { path = place(self, record), created = record.created }
+  local out = { path = place(self, record), created = record.created, preview = types.preview(record.kind, record.mimeType, record.bytes) }
   for _, key in ipairs(PUBLIC) do
     out[key] = record[key]
   end
@@ -470,7 +471,7 @@ function Artifacts:page(id)
   return record.entry and path.join(file, record.entry) or file
 end
 
---- Reads a text artifact.
+--- Reads a text artifact, in UTF-8 whatever its encoding.
 ---@async
 ---@param id string
 ---@param max_bytes? integer  65536 when left out
@@ -495,7 +496,8 @@ function Artifacts:read(id, max_bytes)
   if not bytes then
     return nil, more, code, fields
   end
-  return text.cut(bytes, more and math.max(#bytes - 3, 0) or #bytes), more
+  local decoded = decode.text(bytes, more)
+  return text.cut(decoded, max_bytes), more or #decoded > max_bytes
 end
 
 --- Copies an artifact into a folder, as `rel` beneath it; a dashboard of several files as a ZIP.

@@ -3,6 +3,7 @@
 local json = require "std.json"
 local path = require "std.path"
 local text = require "std.text"
+local words = require "alisio.kernel.words"
 
 local M = {}
 
@@ -26,6 +27,14 @@ local MAX_NAME = 255  -- bytes, of a file
 ---@return nil, string err, string id, table fields
 function M.reject(reason, object, detail)
   return nil, object .. ": " .. detail, "artifact_rejected", { reason = reason, object = object, detail = detail }
+end
+
+-- Refuses outputs.json; say: key of the words, with what they need.
+local function reject_manifest(say, fields)
+  fields = fields or {}
+  local detail = words.t("en", "detail." .. say, fields)
+  fields.reason, fields.object, fields.detail, fields.say = "bad_manifest", MANIFEST, detail, say
+  return nil, MANIFEST .. ": " .. detail, "artifact_rejected", fields
 end
 
 --- One line that can be shown: no control, format or bidi characters, bounded.
@@ -91,11 +100,11 @@ end
 local function declared_path(entry, n)
   local given = entry.path
   if type(given) ~= "string" then
-    return M.reject("bad_manifest", MANIFEST, ("artifact %d has no path"):format(n))
+    return reject_manifest("no_path", { n = n })
   end
   local normal = text.normalize(given)
   if not normal or given:find "%z" then
-    return M.reject("bad_manifest", MANIFEST, ("the path of artifact %d is no path"):format(n))
+    return reject_manifest("not_a_path", { n = n })
   end
   local rel = path.clean(normal)
   if path.is_absolute(given) or rel == "." or rel == ".." or rel:sub(1, 3) == "../" then
@@ -110,7 +119,7 @@ local function declared_entry(item, entry, by_path)
     return page and not page.dir and "index.html" or nil
   end
   if type(entry.entry) ~= "string" or not item.dir then
-    return M.reject("bad_manifest", MANIFEST, "entry names a page inside a folder")
+    return reject_manifest "entry_of_a_file"
   end
   local rel = path.clean(text.normalize(entry.entry) or "")
   local page = by_path[item.path .. "/" .. rel]
@@ -119,7 +128,7 @@ local function declared_entry(item, entry, by_path)
   elseif not page or page.dir then
     return M.reject("missing", path.join(item.path, rel), "is not there")
   elseif not rel:lower():find "%.html?$" then
-    return M.reject("bad_manifest", MANIFEST, "entry is no .html page")
+    return reject_manifest "entry_no_page"
   end
   return rel
 end
@@ -131,14 +140,14 @@ end
 
 local function by_manifest(manifest, by_path, below, max)
   if type(manifest) ~= "table" or json.is_array(manifest) or not json.is_array(manifest.artifacts) then
-    return M.reject("bad_manifest", MANIFEST, "it must be an object with a list `artifacts`")
+    return reject_manifest "no_list"
   elseif #manifest.artifacts > max then
-    return M.reject("bad_manifest", MANIFEST, "it lists more artifacts than analysis.limits.maxFiles")
+    return reject_manifest "long_list"
   end
   local plan = {}
   for n, entry in ipairs(manifest.artifacts) do
     if type(entry) ~= "table" or json.is_array(entry) then
-      return M.reject("bad_manifest", MANIFEST, ("artifact %d is not an object"):format(n))
+      return reject_manifest("not_an_object", { n = n })
     end
     local rel, err, id, fields = declared_path(entry, n)
     if not rel then
@@ -146,13 +155,13 @@ local function by_manifest(manifest, by_path, below, max)
     end
     local item = by_path[rel]
     if rel == MANIFEST then
-      return M.reject("bad_manifest", MANIFEST, "it lists itself")
+      return reject_manifest "lists_itself"
     elseif not item then
       return M.reject("missing", text.visible(rel), "is listed in outputs.json and is not there")
     end
     for _, other in ipairs(plan) do
       if overlaps(other.path, rel) then
-        return M.reject("bad_manifest", MANIFEST, ("%s is listed twice, or inside a listed folder"):format(rel))
+        return reject_manifest("listed_twice", { path = rel })
       end
     end
     local page
@@ -172,7 +181,7 @@ end
 ---@return nil, string err, string id, table fields
 function M.refusal(err, id, fields)
   if fields.reason == "empty" and fields.object == MANIFEST then
-    return M.reject("bad_manifest", MANIFEST, "it is a folder")
+    return reject_manifest "a_folder"
   end
   return nil, err, id, fields
 end
@@ -192,9 +201,9 @@ function M.make(source, max)
   if not manifest then
     return by_rule(items, by_path, below)
   elseif manifest.dir then
-    return M.reject("bad_manifest", MANIFEST, "it is a folder")
+    return reject_manifest "a_folder"
   elseif manifest.bytes > MAX_MANIFEST then
-    return M.reject("bad_manifest", MANIFEST, "it is larger than 1 MiB")
+    return reject_manifest "larger_than_1_mib"
   end
   local bytes, err, id, fields = source:read(MANIFEST)
   if not bytes then

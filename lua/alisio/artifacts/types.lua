@@ -61,6 +61,33 @@ function M.of(name, sniffed, bytes)
   return "file", "application/octet-stream"
 end
 
+-- How a face may show a file itself, by its type, and the largest it should: beyond it stays a download.
+local PREVIEWS = {
+  { "^text/html", "page", 32 << 20 },
+  { "^text/csv", "table", 100 << 20 },
+  { "^text/tab%-separated", "table", 100 << 20 },
+  { "spreadsheet", "table", 100 << 20 },
+  { "^image/", "image", 32 << 20 },
+  { "^application/pdf", "pdf", 64 << 20 },
+  { "^text/markdown", "markdown", 1 << 20 },
+  { "^text/", "text", 1 << 20 },
+  { "json", "text", 1 << 20 },
+}
+
+--- How an artifact may be shown.
+---@param kind string
+---@param mime string
+---@param bytes integer
+---@return "page"|"table"|"image"|"pdf"|"markdown"|"text"|nil  nil: only to be downloaded
+function M.preview(kind, mime, bytes)
+  for _, preview in ipairs(kind ~= "file" and kind ~= "archive" and PREVIEWS or {}) do
+    local pattern, form, max = table.unpack(preview)
+    if mime:find(pattern) then
+      return bytes <= max and form or nil
+    end
+  end
+end
+
 --- Whether an artifact can be read as text.
 ---@param mime string
 ---@return boolean

@@ -173,6 +173,23 @@ function M.t(locale, key, fields)
   return (render(locale, entry, fields or {}))
 end
 
+local keys_of_details
+
+-- The detail of an error in a language: by its key where it was made from one, else C said it in
+-- English. What has no key (what the system or a library says) stays as it is.
+local function translated(locale, fields)
+  if not keys_of_details then
+    keys_of_details = {}
+    for key, text in pairs(TABLES.en()) do
+      if key:find "^detail%." then
+        keys_of_details[text] = key
+      end
+    end
+  end
+  local key = fields.say and "detail." .. fields.say or keys_of_details[fields.detail]
+  return key and M.t(locale, key, fields) or fields.detail
+end
+
 --- The sentence of an error: what it is about and the way out.
 ---@param locale string
 ---@param id string        a code of `--json` errors
@@ -180,6 +197,9 @@ end
 ---@return string
 function M.error(locale, id, fields)
   fields = fields or {}
+  if present(fields, "detail") then
+    fields = setmetatable({ detail = translated(locale, fields) }, { __index = fields })
+  end
   local keys = { "error." .. id }
   if present(fields, "reason") then
     table.insert(keys, 1, keys[1] .. "." .. fields.reason)

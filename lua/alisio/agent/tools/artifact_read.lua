@@ -9,7 +9,7 @@ return {
     if not shown then
       return nil, more, id, fields
     elseif more then
-      return ("%s\n(truncated: these are the first %d bytes)"):format(shown, #shown)
+      return ("%s\n(truncated: only its beginning, %d bytes of text)"):format(shown, #shown)
     end
     return shown
   end,

@@ -359,6 +359,46 @@ describe("alisio.artifacts", function()
       assert.is_nil((a:read(image.id)))
     end)
 
+    it("is read in UTF-8 whatever it was written in", function()
+      put("latin.csv", "a,b\n\xe9,\x80\x81\n")
+      put("little.csv", "\xff\xfea\0,\0\xf1\0\n\0\x3d\xd8\x00\xde\x00\xd8x\0\x00\xdc")
+      put("big.tsv", "\xfe\xff\0a\0\t\0b\xd8\x00")
+      put("mark.md", "\u{FEFF}# x")
+      put("long.csv", "\xff\xfe" .. ("\xac\x20"):rep(60000))
+      local read = {}
+      for _, one in ipairs(assert(a:publish_folder(out)).artifacts) do
+        read[one.fileName] = table.pack(a:read(one.id))
+      end
+      assert.equal("a,b\né,€\u{81}\n", read["latin.csv"][1])
+      assert.equal("a,ñ\n😀\u{FFFD}x\u{FFFD}", read["little.csv"][1])
+      assert.equal("a\tb", read["big.tsv"][1])
+      assert.equal("# x", read["mark.md"][1])
+      local long = read["long.csv"]
+      assert.is_true(long[2])
+      assert.is_true(#long[1] <= 65536 and #long[1] > 65530)
+      assert.equal(("€"):rep(#long[1] // 3), long[1])
+    end)
+
+    it("says how it may be shown, if it is not too large", function()
+      local types = require "alisio.artifacts.types"
+      put("site/index.html", "<p>x")
+      put("a.csv", "a\n1\n")
+      put("p.png", "\x89PNG\r\n\x1a\n")
+      put("b.bin", "x")
+      put("z/b.txt", "x")
+      local shown = {}
+      for _, one in ipairs(assert(a:publish_folder(out)).artifacts) do
+        shown[one.fileName] = one.preview or "none"
+      end
+      assert.same({ ["site.zip"] = "page", ["a.csv"] = "table", ["p.png"] = "image", ["b.bin"] = "none", ["z.zip"] = "none" }, shown)
+      assert.equal("markdown", a:get(art.id).preview)
+      assert.equal("text", types.preview("code", "text/plain; charset=utf-8", 1 << 20))
+      assert.is_nil(types.preview("code", "text/plain; charset=utf-8", (1 << 20) + 1))
+      assert.equal("pdf", types.preview("document", "application/pdf", 1000))
+      assert.is_nil(types.preview("image", "image/png", 1 << 30))
+      assert.is_nil(types.preview("file", "application/octet-stream", 1))
+    end)
+
     it("is copied out, never over a file unless told", function()
       assert.equal(100000, a:export(art.id, session.workspace, "deep/x.md"))
       local ok, err = a:export(art.id, session.workspace, "deep/x.md")

@@ -77,6 +77,12 @@ describe("words", function()
     assert.equal("The configuration is not valid: broken.", words.error("en", "config_invalid", { detail = "broken", object = "" }))
     assert.equal("x/link es un enlace simbólico. Escriba el archivo mismo. No se publicó nada.",
       words.error("es", "artifact_rejected", { reason = "symlink", object = "x/link" }))
+    assert.equal("a.md no se puede leer: todavía se está escribiendo. No se publicó nada.",
+      words.error("es", "artifact_rejected", { reason = "unreadable", object = "a.md", detail = "is still being written" }))
+    assert.equal("outputs.json: el artefacto 1200 no tiene path. No se publicó nada.",
+      words.error("es", "artifact_rejected", { reason = "bad_manifest", detail = "artifact 1200 has no path", say = "no_path", n = 1200 }))
+    assert.equal("a.md no se puede leer: Input/output error. No se publicó nada.",
+      words.error("es", "artifact_rejected", { reason = "unreadable", object = "a.md", detail = "Input/output error" }))
     assert.equal("what C said", words.error("en", "no_such_id", { detail = "what C said" }))
     assert.equal("no_such_id", words.error("en", "no_such_id"))
   end)
