@@ -35,6 +35,8 @@ local alisio = {}
 ---@field status string
 ---@field path string
 ---@field sha256 string
+---@field entry string?    of a dashboard of several files: its page
+---@field preview "page"|"table"|"image"|"pdf"|"markdown"|"text"|nil  how it may be shown; nil: only downloaded
 
 --- Sets keys of the configuration, nested as in config.json; an unknown key raises and names the nearest.
 ---@param values table

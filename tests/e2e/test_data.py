@@ -244,6 +244,9 @@ class Artifacts(Files):
         self.assertEqual(json.loads(text)["id"], site["id"])
         self.assertNotIn(self.top, text)
         self.assertIn(md["id"], self.alisio("artifact", "list").stdout)
+        shown = self.alisio("artifact", "details", site["id"], LC_ALL="es_ES.UTF-8").stdout
+        for line in ("estado   listo", "tamaño   24 bytes", "parte    a.js  1 bytes", f"ruta     {site['path']}"):
+            self.assertIn(line + "\n", shown)
 
     def test_export_and_delete(self):
         self.put("out/a.md", "# a\n")

@@ -28,11 +28,36 @@ local said = {
   },
   no_opener = { en = "{program} is not there to open it.", es = "{program} no está para abrirlo." },
   exists = { en = "{path} is there already. --force replaces it.", es = "{path} ya existe. --force lo reemplaza." },
+  part = { en = "part", es = "parte" },
   written = { en = "{path}, {size}", es = "{path}, {size}" },
   ask = { en = "Delete {title} ({id})? [y/N] ", es = "¿Borrar {title} ({id})? [s/N] " },
   kept = { en = "Artifact {id} was kept.", es = "El artefacto {id} se conservó." },
   deleted = { en = "Artifact {id} was deleted.", es = "El artefacto {id} se borró." },
 }
+
+local STATUS = {
+  ready = { en = "ready", es = "listo" },
+  partial = { en = "partial", es = "parcial" },
+  expired = { en = "expired", es = "caducado" },
+}
+
+-- What `details` shows, in this order.
+local LABELS = {
+  { "id", { en = "id", es = "id" } },
+  { "title", { en = "title", es = "título" } },
+  { "fileName", { en = "file", es = "archivo" } },
+  { "kind", { en = "kind", es = "tipo" } },
+  { "mimeType", { en = "type", es = "formato" } },
+  { "status", { en = "status", es = "estado" } },
+  { "bytes", { en = "size", es = "tamaño" } },
+  { "created", { en = "time", es = "fecha" } },
+  { "sha256", { en = "sha256", es = "sha256" } },
+  { "path", { en = "path", es = "ruta" } },
+}
+
+local function status_of(ctx, art)
+  return STATUS[art.status] and ctx:text(STATUS[art.status]) or text.visible(art.status)
+end
 
 local function size(ctx, bytes)
   return words.bytes(ctx.locale, bytes)
@@ -135,7 +160,7 @@ local function list(ctx, args)
     none = said.none, right = { [4] = true }, whole = { true },
     heads = { en = { "id", "kind", "file", "size", "time", "title" }, es = { "id", "tipo", "archivo", "tamaño", "fecha", "título" } },
     row = function(art)
-      local title = text.visible(art.title) .. (art.status ~= "ready" and " (" .. art.status .. ")" or "")
+      local title = text.visible(art.title) .. (art.status ~= "ready" and " (" .. status_of(ctx, art) .. ")" or "")
       return { art.id, art.kind, text.visible(art.fileName), size(ctx, art.bytes), transcript.time(art.created), title }
     end,
   })
@@ -257,15 +282,16 @@ local function details(ctx, args)
     ctx:print { artifact = all }
     return
   end
-  local rows = {}
-  for _, key in ipairs { "id", "title", "fileName", "kind", "mimeType", "status", "sha256", "path" } do
-    rows[#rows + 1] = { key, text.visible(tostring(all[key])) }
+  local rows, shown = {}, {
+    status = status_of(ctx, all), bytes = size(ctx, all.bytes), created = transcript.time(all.created),
+  }
+  for _, label in ipairs(LABELS) do
+    local key, name = table.unpack(label)
+    rows[#rows + 1] = { ctx:text(name), shown[key] or text.visible(tostring(all[key])) }
   end
-  rows[#rows + 1] = { "bytes", size(ctx, all.bytes) }
-  rows[#rows + 1] = { "created", transcript.time(all.created) }
   if #all.files > 1 then
     for _, file in ipairs(all.files) do
-      rows[#rows + 1] = { "file", ("%s  %s"):format(text.visible(file.path), size(ctx, file.bytes)) }
+      rows[#rows + 1] = { ctx:text(said.part), ("%s  %s"):format(text.visible(file.path), size(ctx, file.bytes)) }
     end
   end
   local keys = {}
@@ -277,8 +303,12 @@ local function details(ctx, args)
     local value = all.provenance[key]
     rows[#rows + 1] = { text.visible(key), text.visible(type(value) == "table" and json.encode(value) or tostring(value)) }
   end
+  local width = 0
   for _, row in ipairs(rows) do
-    ctx:out(("%-10s  %s\n"):format(row[1], row[2]))
+    width = math.max(width, text.width(row[1]))
+  end
+  for _, row in ipairs(rows) do
+    ctx:out(("%s%s  %s\n"):format(row[1], (" "):rep(width - text.width(row[1])), row[2]))
   end
 end
 
