@@ -8,21 +8,15 @@
 
 #define DIGIT_BITS  11      /* at most; the write heads of a pass stay in the caches */
 #define STRIPE_ROWS 65536u  /* fewer are not worth a thread */
+#define SOME        1024u   /* keys on their way */
 #define TICK_ROWS   131072u /* between two looks at the link: some milliseconds */
-
-struct range { /* of the keys of one stripe's rows, NULL's aside */
-    uint64_t least, most;
-    bool nulls;
-};
 
 struct sorting {
     al_work *work;
-    uint32_t *rows, n, table_rows;
+    uint32_t *rows, n;
     const al_order_key *key;
     size_t stripes;
-    uint64_t *keys; /* of all rows of the table */
     uint64_t *from, *to;
-    struct range *ranges;                 /* a stripe */
     uint32_t (*counts)[1u << DIGIT_BITS]; /* a stripe */
     /* What of a key counts: (key - least or most - key) + offset, NULL is null_code. */
     uint64_t least, most, null_code, offset;
@@ -35,12 +29,11 @@ static int no_memory(al_err *err)
     return al_err_set(err, AL_ENOMEM, "internal", "order", "not enough memory to sort");
 }
 
-/* Stripe i of `total` elements: [*first, *end). */
-static void stripe_of(const struct sorting *s, uint32_t total, size_t i, uint32_t *first,
-                      uint32_t *end)
+/* Stripe i: [*first, *end). */
+static void stripe_of(const struct sorting *s, size_t i, uint32_t *first, uint32_t *end)
 {
-    *first = (uint32_t)((uint64_t)total * i / s->stripes);
-    *end = (uint32_t)((uint64_t)total * (i + 1) / s->stripes);
+    *first = (uint32_t)((uint64_t)s->n * i / s->stripes);
+    *end = (uint32_t)((uint64_t)s->n * (i + 1) / s->stripes);
 }
 
 static uint32_t next_tick(uint32_t at, uint32_t end)
@@ -48,46 +41,22 @@ static uint32_t next_tick(uint32_t at, uint32_t end)
     return end - at > TICK_ROWS ? at + TICK_ROWS : end;
 }
 
-static int read_keys(void *arg, const al_work_part *part, al_err *err)
-{
-    struct sorting *s = arg;
-    struct range r = { UINT64_MAX, 0, false };
-    uint32_t at, end;
-    int rc = AL_OK;
-
-    for (stripe_of(s, s->table_rows, part->index, &at, &end); rc == AL_OK && at < end;) {
-        const uint32_t stop = next_tick(at, end);
-
-        rc = al_work_tick(part, err);
-        al_vector_keys(s->key->vector, at, stop - at, s->keys + at);
-        for (; at < stop; at++) {
-            const uint64_t k = s->keys[at];
-
-            if (k == 0) {
-                r.nulls = true;
-                continue;
-            }
-            r.least = k < r.least ? k : r.least;
-            r.most = k > r.most ? k : r.most;
-        }
-    }
-    s->ranges[part->index] = r;
-    return rc;
-}
-
 static int pack(void *arg, const al_work_part *part, al_err *err)
 {
     struct sorting *s = arg;
     const bool descending = s->key->descending;
+    uint64_t keys[SOME];
     uint32_t at, end;
     int rc = AL_OK;
 
-    for (stripe_of(s, s->n, part->index, &at, &end); rc == AL_OK && at < end;) {
-        const uint32_t stop = next_tick(at, end);
+    for (stripe_of(s, part->index, &at, &end); rc == AL_OK && at < end;) {
+        const uint32_t n = end - at < SOME ? end - at : SOME;
 
-        rc = al_work_tick(part, err);
-        for (; at < stop; at++) {
-            const uint64_t k = s->keys[s->rows[at]];
+        if (at / TICK_ROWS != (at + n) / TICK_ROWS)
+            rc = al_work_tick(part, err);
+        al_vector_keys(s->key->vector, s->rows + at, n, keys);
+        for (uint32_t i = 0; i < n; i++, at++) {
+            const uint64_t k = keys[i];
             const uint64_t code =
                 k == 0 ? s->null_code : (descending ? s->most - k : k - s->least) + s->offset;
 
@@ -103,7 +72,7 @@ static int unpack(void *arg, const al_work_part *part, al_err *err)
     uint32_t at, end;
 
     (void)err;
-    for (stripe_of(s, s->n, part->index, &at, &end); at < end; at++)
+    for (stripe_of(s, part->index, &at, &end); at < end; at++)
         s->rows[at] = (uint32_t)s->from[at];
     return AL_OK;
 }
@@ -120,7 +89,7 @@ static int count(void *arg, const al_work_part *part, al_err *err)
 
     (void)err;
     memset(counts, 0, sizeof *s->counts);
-    for (stripe_of(s, s->n, part->index, &at, &end); at < end; at++)
+    for (stripe_of(s, part->index, &at, &end); at < end; at++)
         counts[digit_of(s, s->from[at])]++;
     return AL_OK;
 }
@@ -151,7 +120,7 @@ static int move(void *arg, const al_work_part *part, al_err *err)
     uint32_t *places = s->counts[part->index], at, end;
     int rc = AL_OK;
 
-    for (stripe_of(s, s->n, part->index, &at, &end); rc == AL_OK && at < end;) {
+    for (stripe_of(s, part->index, &at, &end); rc == AL_OK && at < end;) {
         const uint32_t stop = next_tick(at, end);
 
         rc = al_work_tick(part, err);
@@ -185,32 +154,22 @@ static int sort_word(struct sorting *s, unsigned bits, al_err *err)
 /* What of the keys counts; the highest code. */
 static uint64_t measure(struct sorting *s)
 {
-    struct range all = { UINT64_MAX, 0, false };
+    const bool nulls = s->key->vector->kinds & AL_VECTOR_HAS_NULL;
     uint64_t span;
 
-    for (size_t i = 0; i < s->stripes; i++) {
-        all.least = s->ranges[i].least < all.least ? s->ranges[i].least : all.least;
-        all.most = s->ranges[i].most > all.most ? s->ranges[i].most : all.most;
-        all.nulls |= s->ranges[i].nulls;
-    }
-    if (all.least > all.most) /* nothing but NULL */
+    if (!al_vector_key_range(s->key->vector, &s->least, &s->most))
         return 0;
-    s->least = all.least;
-    s->most = all.most;
-    span = all.most - all.least;
-    s->offset = all.nulls && !s->key->nulls_last;
-    s->null_code = all.nulls && s->key->nulls_last ? span + 1 : 0;
-    return span + all.nulls;
+    span = s->most - s->least;
+    s->offset = nulls && !s->key->nulls_last;
+    s->null_code = nulls && s->key->nulls_last ? span + 1 : 0;
+    return span + nulls;
 }
 
 static int sort_key(struct sorting *s, al_err *err)
 {
-    uint64_t highest;
-    int rc = al_work_each(s->work, s->stripes, read_keys, s, err);
+    const uint64_t highest = measure(s);
+    int rc = AL_OK;
 
-    if (rc != AL_OK)
-        return rc;
-    highest = measure(s);
     for (s->shift = 0; s->shift < 64 && highest >> s->shift && rc == AL_OK; s->shift += 32) {
         unsigned bits = 1;
 
@@ -230,17 +189,14 @@ int al_order_sort(uint32_t *rows, uint32_t n, const al_order_key *keys, size_t n
 
     if (nkeys == 0 || n == 0)
         return AL_OK;
-    s.table_rows = keys[0].vector->rows;
-    s.stripes = s.table_rows / STRIPE_ROWS < w->threads ? s.table_rows / STRIPE_ROWS : w->threads;
+    s.stripes = n / STRIPE_ROWS < w->threads ? n / STRIPE_ROWS : w->threads;
     if (s.stripes == 0)
         s.stripes = 1;
-    memory = al_big_malloc(((size_t)s.table_rows + 2 * (size_t)n) * sizeof *memory);
-    s.ranges = calloc(s.stripes, sizeof *s.ranges);
+    memory = al_big_malloc(2 * (size_t)n * sizeof *memory);
     s.counts = calloc(s.stripes, sizeof *s.counts);
-    if (memory && s.ranges && s.counts) {
-        s.keys = memory;
-        s.from = memory + s.table_rows;
-        s.to = s.from + n;
+    if (memory && s.counts) {
+        s.from = memory;
+        s.to = memory + n;
         for (size_t i = nkeys; i-- > 0 && rc == AL_OK;) {
             s.key = &keys[i];
             rc = sort_key(&s, err);
@@ -249,7 +205,6 @@ int al_order_sort(uint32_t *rows, uint32_t n, const al_order_key *keys, size_t n
         rc = no_memory(err);
     }
     free(memory);
-    free(s.ranges);
     free(s.counts);
     return rc;
 }

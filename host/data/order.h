@@ -15,8 +15,8 @@ typedef struct al_order_key {
 } al_order_key;
 
 /* Sorts rows[0, n), distinct row numbers of the vectors' table, counted from 0 and ascending, by
- * the keys, the first of which counts most. "cancelled", or "internal" without enough memory (8
- * bytes a row of the table and 16 for each of n); the rows are in any order then. The result does
+ * the keys, the first of which counts most. "cancelled", or "internal" without enough memory (16
+ * bytes a row); the rows are in any order then. The result does
  * not depend on the number of threads. */
 int al_order_sort(uint32_t *rows, uint32_t n, const al_order_key *keys, size_t nkeys, al_work *w,
                   al_err *err);

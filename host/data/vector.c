@@ -1452,9 +1452,12 @@ int al_vector_slice(al_vector *v, al_err *err)
 
 /* ---- order ---- */
 
-/* Sorting texts: a radix sort in place over eight bytes at a time, which are kept beside the text,
- * by those eight bits that tell most. The texts lie all over the memory: what is loaded next is
- * asked for well before. */
+/* Sorting texts: they are put in buckets by where the first eight bytes lie between the least and
+ * the most of some, then each bucket is sorted in place by a radix sort over eight bytes at a time,
+ * which are kept beside the text, by those eight bits that tell most. The texts lie all over the
+ * memory: what is loaded next is asked for well before. */
+#define BUCKETS    4096
+#define SAMPLE     1024 /* values, for the limits of the buckets */
 #define FEW        16
 #define AHEAD      12
 #define TICK_ITEMS 65536
@@ -1475,7 +1478,11 @@ struct sorting {
     const al_vector *v;
     struct item *items;
     uint32_t *rank, numbers; /* the first so many items are no texts */
-    struct range *ranges;    /* that threads sort on their own */
+    /* Of texts alone: the bucket of a key is (key - least) >> shift, or the first or last one. */
+    uint64_t least;
+    unsigned shift;
+    uint32_t (*places)[BUCKETS]; /* by part: how many, then where the next one goes */
+    struct range *ranges;        /* that threads sort on their own */
     size_t n, room;
     uint32_t small; /* ranges of so many are left to them; 0: all is sorted at once */
     const al_work_part *part;
@@ -1689,9 +1696,14 @@ static int sort_first(void *arg, const al_work_part *part, al_err *err)
 {
     struct sorting *s = arg;
 
+    const uint32_t *ends = s->places ? s->places[s->v->nparts - 1] : NULL;
+
     s->part = part;
     s->err = err;
-    sort_range(s, s->items + s->numbers, s->v->codes - 1 - s->numbers, 0);
+    if (!ends)
+        sort_range(s, s->items + s->numbers, s->v->codes - 1 - s->numbers, 0);
+    for (uint32_t b = 0, from = 0; ends && b < BUCKETS; from = ends[b++])
+        sort_range(s, s->items + from, ends[b] - from, 0);
     return s->rc;
 }
 
@@ -1746,15 +1758,74 @@ static uint32_t fill_mixed(const al_vector *v, struct item *items)
     return numbers;
 }
 
-static int fill_part(void *arg, const al_work_part *part, al_err *err)
+static uint64_t first_key(const struct al_vector_part *p, uint32_t code)
+{
+    const al_cell cell = part_value(p, code);
+
+    return load_key(cell.text, cell.len, 0);
+}
+
+static unsigned bucket_of(const struct sorting *s, uint64_t key)
+{
+    const uint64_t bucket = key > s->least ? (key - s->least) >> s->shift : 0;
+
+    return bucket < BUCKETS ? (unsigned)bucket : BUCKETS - 1;
+}
+
+static int count_buckets(void *arg, const al_work_part *part, al_err *err)
 {
     const struct sorting *s = arg;
-    const al_vector *v = s->v;
+    const struct al_vector_part *p = &s->v->parts[part->index];
 
     (void)err;
-    for (uint32_t code = v->parts[part->index].first; code < part_end(v, part->index); code++)
-        s->items[code - 1] = item_of(part_value(&v->parts[part->index], code), code);
+    for (uint32_t code = p->first; code < part_end(s->v, part->index); code++)
+        s->places[part->index][bucket_of(s, first_key(p, code))]++;
     return AL_OK;
+}
+
+static int fill_buckets(void *arg, const al_work_part *part, al_err *err)
+{
+    const struct sorting *s = arg;
+    const struct al_vector_part *p = &s->v->parts[part->index];
+
+    (void)err;
+    for (uint32_t code = p->first; code < part_end(s->v, part->index); code++) {
+        const struct item item = item_of(part_value(p, code), code);
+
+        s->items[s->places[part->index][bucket_of(s, item.key)]++] = item;
+    }
+    return AL_OK;
+}
+
+static int fill_texts(struct sorting *s, al_work *w, al_err *err)
+{
+    const al_vector *v = s->v;
+    uint64_t most = 0;
+    uint32_t place = 0;
+    int rc;
+
+    s->places = calloc(v->nparts, sizeof *s->places);
+    if (!s->places)
+        return no_memory(err);
+    s->least = UINT64_MAX;
+    for (uint32_t code = 1; code < v->codes; code += v->codes / SAMPLE + 1) {
+        const al_cell cell = al_vector_value(v, code);
+        const uint64_t key = load_key(cell.text, cell.len, 0);
+
+        s->least = key < s->least ? key : s->least;
+        most = key > most ? key : most;
+    }
+    while (most > s->least && (most - s->least) >> s->shift >= BUCKETS)
+        s->shift++;
+    rc = al_work_each(w, v->nparts, count_buckets, s, err);
+    for (unsigned b = 0; b < BUCKETS; b++)
+        for (size_t p = 0; p < v->nparts; p++) {
+            const uint32_t n = s->places[p][b];
+
+            s->places[p][b] = place;
+            place += n;
+        }
+    return rc == AL_OK ? al_work_each(w, v->nparts, fill_buckets, s, err) : rc;
 }
 
 #define RANK_STRIPES 16
@@ -1784,7 +1855,7 @@ static int sort_values(struct sorting *s, al_work *w, al_err *err)
     if (s->v->kinds & (AL_VECTOR_HAS_INTEGER | AL_VECTOR_HAS_REAL))
         s->numbers = fill_mixed(s->v, s->items);
     else
-        rc = al_work_each(w, s->v->nparts, fill_part, s, err);
+        rc = fill_texts(s, w, err);
     qsort(s->items, s->numbers, sizeof *s->items, compare_numbers);
     s->small = s->v->codes > PARTITION ? s->v->codes / 16 : 0;
     if (rc == AL_OK)
@@ -1813,6 +1884,7 @@ int al_vector_rank(al_vector *v, al_work *w, al_err *err)
         rc = no_memory(err);
     }
     free(s.items);
+    free(s.places);
     free(s.ranges);
     if (rc != AL_OK) {
         free(s.rank);
@@ -1823,7 +1895,17 @@ int al_vector_rank(al_vector *v, al_work *w, al_err *err)
     return AL_OK;
 }
 
-void al_vector_keys(const al_vector *v, uint32_t first, uint32_t n, uint64_t *keys)
+static uint64_t narrow_key(int32_t v)
+{
+    return (uint64_t)((int64_t)v - INT32_MIN);
+}
+
+static uint64_t wide_key(int64_t v)
+{
+    return (uint64_t)v ^ UINT64_C(1) << 63;
+}
+
+void al_vector_keys(const al_vector *v, const uint32_t *rows, uint32_t n, uint64_t *keys)
 {
     const double *reals = v->data;
     const int32_t *narrow = v->data;
@@ -1832,16 +1914,37 @@ void al_vector_keys(const al_vector *v, uint32_t first, uint32_t n, uint64_t *ke
     switch (v->form) {
     case AL_VECTOR_CODES:
         for (uint32_t i = 0; i < n; i++)
-            keys[i] = v->rank[code_at(v->data, v->width, first + i)];
+            keys[i] = v->rank[code_at(v->data, v->width, rows[i])];
         break;
     case AL_VECTOR_INTEGERS: /* the least one is NULL */
         for (uint32_t i = 0; i < n; i++)
-            keys[i] = v->width == 4 ? (uint64_t)((int64_t)narrow[first + i] - INT32_MIN)
-                                    : (uint64_t)wide[first + i] ^ UINT64_C(1) << 63;
+            keys[i] = v->width == 4 ? narrow_key(narrow[rows[i]]) : wide_key(wide[rows[i]]);
         break;
     case AL_VECTOR_REALS:
         for (uint32_t i = 0; i < n; i++)
-            keys[i] = reals[first + i] != reals[first + i] ? 0 : real_key(reals[first + i]);
+            keys[i] = reals[rows[i]] != reals[rows[i]] ? 0 : real_key(reals[rows[i]]);
         break;
     }
+}
+
+bool al_vector_key_range(const al_vector *v, uint64_t *least, uint64_t *most)
+{
+    const double unit = ten[v->decimals];
+
+    if (v->form == AL_VECTOR_CODES) {
+        *least = 1;
+        *most = v->codes - 1;
+        return v->codes > 1;
+    }
+    if (v->form == AL_VECTOR_REALS) {
+        *least = real_key(v->least);
+        *most = real_key(v->most);
+    } else if (v->width == 4) {
+        *least = narrow_key((int32_t)llrint(v->least * unit));
+        *most = narrow_key((int32_t)llrint(v->most * unit));
+    } else {
+        *least = wide_key((int64_t)llrint(v->least * unit));
+        *most = wide_key((int64_t)llrint(v->most * unit));
+    }
+    return v->least <= v->most;
 }

@@ -87,9 +87,10 @@ int al_vector_rank(al_vector *v, al_work *w, al_err *err);
 /* CODES of 4 bytes, NULL and repeats in an eighth of the rows at most: finds the slices, once. */
 int al_vector_slice(al_vector *v, al_err *err);
 
-/* Numbers that are in the order of the cells of rows [first, first + n), and equal when those are:
- * SQLite's order, NULL 0 and first, then numbers, then texts by their bytes. A vector of codes
- * needs its rank. */
-void al_vector_keys(const al_vector *v, uint32_t first, uint32_t n, uint64_t *keys);
+/* Numbers that are in the order of the cells of n rows, and equal when those are: SQLite's order,
+ * NULL 0 and first, then numbers, then texts by their bytes. A vector of codes needs its rank. */
+void al_vector_keys(const al_vector *v, const uint32_t *rows, uint32_t n, uint64_t *keys);
+/* Between which they all are, NULL's aside; false when there is nothing but NULL. */
+bool al_vector_key_range(const al_vector *v, uint64_t *least, uint64_t *most);
 
 #endif

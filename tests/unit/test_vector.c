@@ -36,10 +36,17 @@ static void check_cells(const table *t, const al_vector *v, uint32_t column)
 
 static void check_keys(const table *t, al_vector *v, uint32_t column)
 {
-    uint64_t *keys = malloc((t->rows + 1) * sizeof *keys), x = 9;
+    uint64_t *keys = malloc((t->rows + 1) * sizeof *keys), x = 9, least = 1, most = 0;
+    uint32_t *rows = malloc((t->rows + 1) * sizeof *rows);
 
+    for (uint32_t i = 0; i < t->rows; i++)
+        rows[i] = i;
     assert_int_equal(al_vector_rank(v, hands(2), NULL), AL_OK);
-    al_vector_keys(v, 0, t->rows, keys);
+    al_vector_keys(v, rows, t->rows, keys);
+    free(rows);
+    al_vector_key_range(v, &least, &most);
+    for (uint32_t i = 0; i < t->rows; i++)
+        assert_true(keys[i] == 0 || (keys[i] >= least && keys[i] <= most));
     for (int i = 0; i < 20000; i++) {
         uint32_t a = (uint32_t)(next_random(&x) % t->rows),
                  b = (uint32_t)(next_random(&x) % t->rows);
