@@ -311,9 +311,27 @@ static bool is_plain_sum(const al_cube_measure *m)
     return (m->fn == AL_CUBE_SUM || m->fn == AL_CUBE_AVG) && words_of(m) == 1;
 }
 
+/* The same where the two words are neighbours: one addition for both. */
+static void add_rows_beside_sums(al_word *g, const uint32_t *at, uint32_t n, const al_word *w)
+{
+    typedef int64_t pair __attribute__((vector_size(16)));
+
+    for (uint32_t i = 0; i < n; i++) {
+        pair both;
+
+        memcpy(&both, &g[at[i]], sizeof both);
+        both += (pair){ 1, w[i].i };
+        memcpy(&g[at[i]], &both, sizeof both);
+    }
+}
+
 static void add_rows_and_sums(al_word *g, unsigned word, const uint32_t *at, uint32_t n,
                               const al_word *w)
 {
+    if (word == 1) {
+        add_rows_beside_sums(g, at, n, w);
+        return;
+    }
     for (uint32_t i = 0; i < n; i++) {
         al_word *to = &g[at[i]];
 
