@@ -69,7 +69,8 @@ end
 ---@param tool table
 ---@param input table
 ---@param call table
----@return table? approval  { title, script, sha256, capability, guarantees, runtime? }
+---@return table? approval  { title, script, sha256, capability, guarantees, runtime?, otherwise? = what can be done
+---  instead, a sentence that a denial ends with }
 ---@return string? message
 ---@return string? id
 function M.approval(tool, input, call)
@@ -279,6 +280,9 @@ function Permission:decide(tool, input, call)
   local request_id = ("req_%d_%d"):format(clock.now(), self.requests)
   local result = { requestId = request_id, callId = call and call.id, capability = M.capability(tool) }
   local function done(decision, source, reason, approval)
+    if decision == "deny" and (source == "user" or source == "headless") and approval.otherwise then
+      reason = (reason and reason .. ". " or "") .. approval.otherwise
+    end
     if decision == "deny" or not harmless[tool.effect] then
       result.decision, result.source, result.reason = decision, source, reason
       result.sha256 = approval and approval.sha256

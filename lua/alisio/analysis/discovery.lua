@@ -22,6 +22,7 @@ local PROBE_MS = 10000
 ---@field basePrefix string
 ---@field path string[]      sys.path, absolute entries
 ---@field candidate string   the path that was run to find it
+---@field extras string?     the set of optional packages it has
 
 -- Python 2 understands it, too.
 local PROBE = [[
@@ -73,11 +74,14 @@ local function read_answer(r)
 end
 
 --- Asks a candidate who it is. It runs in the root folder, where no project tells a shim what to
--- choose.
----@return table? answer
----@return string? why  missing, old or broken
----@return string? version
-local function ask(candidate, env)
+--- choose.
+---@async
+---@param candidate string
+---@param env fun(name: string): string?
+---@return alisio.Python? python
+---@return "missing"|"old"|"broken"|nil why
+---@return string? version  with old
+function M.identify(candidate, env)
   local r = process.run {
     argv = { candidate, "-E", "-s", "-B", "-c", PROBE }, cwd = "/", env = environment(env),
     timeoutMs = PROBE_MS, maxOutputBytes = 1024 * 1024,
@@ -239,7 +243,7 @@ function M.find(options)
   local refused = {}
   for _, candidate in ipairs(list) do
     local why, version
-    found, why, version = ask(candidate.file, env)
+    found, why, version = M.identify(candidate.file, env)
     if found then
       record(file, list, found, chosen)
       return found

@@ -20,6 +20,15 @@ local COMMANDS = {
   winget = "winget install Python.Python.3.13",
 }
 
+-- Where a Python comes without its installer of packages, the package that has it.
+local PIP = {
+  apt = "sudo apt-get install python3-venv",
+  dnf = "sudo dnf install python3-pip",
+  pacman = "sudo pacman -S python-pip",
+  zypper = "sudo zypper install python3-pip",
+  apk = "sudo apk add py3-pip",
+}
+
 -- The package manager of a system, or of a relative of it (ID and ID_LIKE of os-release).
 local MANAGERS = {
   debian = "apt", ubuntu = "apt", linuxmint = "apt", raspbian = "apt",
@@ -99,12 +108,25 @@ end
 ---@return string
 function M.text(locale, hint)
   hint = hint or M.install()
-  if hint.command then
+  if hint.system == "brew" then
+    return words.t(locale, "python.install_brew", { command = hint.command })
+  elseif hint.command then
     return words.t(locale, "python.install", { command = hint.command })
   elseif hint.system == "old" then
     return words.t(locale, "python.install_old", { name = hint.name })
   end
   return words.t(locale, "python.install_other")
+end
+
+--- How to get pip for a Python that has none, as a sentence.
+---@async
+---@param locale string
+---@param hint alisio.InstallHint?  this system's without it
+---@return string
+function M.pip(locale, hint)
+  hint = hint or M.install()
+  local command = PIP[hint.system]
+  return command and words.t(locale, "python.install", { command = command }) or words.t(locale, "python.install_other")
 end
 
 return M

@@ -23,6 +23,7 @@ local ids = require "alisio.kernel.ids"
 local paths = require "alisio.kernel.paths"
 local words = require "alisio.kernel.words"
 local discovery = require "alisio.analysis.discovery"
+local extras = require "alisio.analysis.extras"
 local runtimes = require "alisio.analysis.runtimes"
 
 local M = {}
@@ -49,7 +50,8 @@ local PASSED = { "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_NUMERIC", "LC_TIM
 ---@field inputs alisio.JobInput[]
 ---@field timeoutMs integer
 ---@field publishOnError boolean
----@field python alisio.Python
+---@field python alisio.Python  with install: the one that an environment is made of
+---@field install alisio.ExtraSet?  what is installed before it runs
 ---@field runtime alisio.Runtime
 ---@field sha256 string    of script, inputs and runtime: what an approval is bound to
 
@@ -118,7 +120,7 @@ local function approval_hash(job)
   end
   return artifact.digest_bytes(json.encode {
     code = job.code, inputs = inputs, runtime = job.runtime.name, holds = job.runtime.found,
-    python = job.python.executable, version = job.python.version,
+    python = job.python.executable, version = job.python.version, install = job.install and job.install.sha256,
   })
 end
 
@@ -126,7 +128,8 @@ end
 -- hashed, the interpreter is found. Nothing is written.
 ---@async
 ---@param session table   an agent session
----@param request table   { code, title?, inputs? = (workspace path | { datasetId })[], timeoutMs?, publishOnError? }
+---@param request table   { code, title?, inputs? = (workspace path | { datasetId })[], timeoutMs?, publishOnError?,
+---  extras? = ("analysis" | "science")[] }
 ---@return alisio.Job? job
 ---@return string? message
 ---@return string? id      python_missing, runtime_unavailable, not_found, permission_denied, io_error
@@ -134,6 +137,7 @@ end
 function M.plan(session, request)
   local step = {
     code = request.code, title = request.title, inputs = request.inputs or {}, timeoutMs = request.timeoutMs,
+    extras = request.extras or {},
   }
   local allowed, reason = session:before("python", step)
   if not allowed then
@@ -151,9 +155,12 @@ function M.plan(session, request)
   if not python then
     return nil, message, id, fields
   end
+  local wanted = extras.wanted(step.extras)
+  local prepared = wanted and extras.find(session.runtime.state_dir, python, wanted)
   local limit = config:get "analysis.limits.timeoutMs"
   local job = {
-    session = session, code = step.code, title = step.title, python = python, runtime = runtime,
+    session = session, code = step.code, title = step.title, python = prepared or python, runtime = runtime,
+    install = wanted and not prepared and extras.set(wanted) or nil,
     timeoutMs = math.min(step.timeoutMs or limit, limit), publishOnError = request.publishOnError or false,
   }
   job.inputs, message, id, fields = read_inputs(session, step.inputs)
@@ -184,6 +191,11 @@ function M.guarantees(job)
   } do
     list[#list + 1] = sentence
   end
+  local set = job.install
+  if set then
+    table.insert(list, 1, words.t(locale, "python.installs", { size = set.downloadBytes, packages = set.packages }))
+    table.insert(list, 2, words.t(locale, "python.installs_where"))
+  end
   if process.ends_orphans then
     list[#list + 1] = words.t(locale, "python.processes", { count = config:get "analysis.limits.processes" })
   end
@@ -208,7 +220,7 @@ local function describe(job)
     status = "running", startedAt = clock.now(), timeoutMs = job.timeoutMs, publishOnError = job.publishOnError,
     runtime = {
       name = job.runtime.name, holds = job.runtime.found, python = job.python.version,
-      executable = job.python.executable,
+      executable = job.python.executable, extras = job.python.extras,
     },
     scriptSha256 = artifact.digest_bytes(job.code), inputs = inputs,
     approval = { sha256 = job.sha256, decision = granted.decision, source = granted.source },
@@ -404,7 +416,7 @@ local function provenance(job, status)
   return {
     tool = "python_run", execution = job.id, status = status ~= "succeeded" and "partial" or nil,
     title = job.title, model = session.run and session.run.model or session.model,
-    runtime = { name = job.runtime.name, python = job.python.version }, inputs = inputs,
+    runtime = { name = job.runtime.name, python = job.python.version, extras = job.python.extras }, inputs = inputs,
     scriptSha256 = job.record.scriptSha256,
   }
 end
@@ -478,6 +490,21 @@ local function finish(root, job, r)
   }
 end
 
+-- Installs what the job asked for and was allowed to.
+local function install(job, call)
+  if not job.install then
+    return true
+  end
+  local python, message, id, fields = extras.install {
+    state_dir = job.session.runtime.state_dir, python = job.python, name = job.install.name, locale = job.session.locale,
+    progress = call and function(line)
+      call:progress(line:sub(1, 200))
+    end,
+  }
+  job.python = python or job.python
+  return python ~= nil, message, id, fields
+end
+
 --- Runs a job once. It is never run again by itself: job.json says "running" until it is over, and
 -- goes on saying so when this process dies.
 ---@async
@@ -494,9 +521,13 @@ function M.run(job, call, granted)
     return nil, words.t(session.locale, "python.changed"), "permission_denied"
   end
   job.granted = granted
+  local ok, message, id, fields = install(job, call)
+  if not ok then
+    return nil, message, id, fields
+  end
   job.id = ids.new "exec"
   job.parent = paths.session(session.runtime.state_dir, paths.workspace(session.cwd), session.id).jobs
-  local ok, message, id, fields = fs.mkdirs(job.parent)
+  ok, message, id, fields = fs.mkdirs(job.parent)
   if ok then
     job.parent, message, id, fields = fs.realpath(job.parent) -- a sandbox has no links that lead there
   end
@@ -525,6 +556,10 @@ function M.run(job, call, granted)
   r, message, id, fields = execute(job, call)
   if not r then
     job.record.status = "failed"
+    if not fs.exists(job.python.executable) then
+      local gone = { detail = words.t(session.locale, "python.gone", { object = job.python.executable }) }
+      return nil, words.error(session.locale, "python_missing", gone), "python_missing", gone
+    end
     return nil, message, id, fields
   end
   return finish(root, job, r)

@@ -17,7 +17,7 @@ local function plan(input, call)
   end
   return require("alisio.analysis.jobs").plan(call.session, {
     code = input.code, title = input.title, inputs = inputs, timeoutMs = input.timeoutMs,
-    publishOnError = input.publishOnError,
+    publishOnError = input.publishOnError, extras = input.extras,
   })
 end
 
@@ -46,6 +46,12 @@ return {
     },
     timeoutMs = { "integer?", "end it after this long", minimum = 100 },
     publishOnError = { "boolean?", "publish what is there even if it fails, marked Partial" },
+    extras = {
+      "array?", "packages beyond the standard library: analysis (pandas, numpy, matplotlib, openpyxl, python-docx, reportlab, "
+        .. "plotly, jinja2), science (those, scipy, statsmodels, scikit-learn). Where they are missing, the user is asked to "
+        .. "install them: ask for them only where the standard library will not do", maxItems = 2,
+      items = { type = "string", enum = { "analysis", "science" } },
+    },
   },
   approval = function(input, call)
     local job, message, id, fields = plan(input, call)
@@ -53,11 +59,17 @@ return {
       return nil, message, id, fields
     end
     local locale = call.session.locale
-    return {
+    local shown = {
       title = job.title and words.t(locale, "python.ask_titled", { title = job.title }) or words.t(locale, "python.ask"),
       script = job.code, language = "python", sha256 = job.sha256, runtime = job.runtime.name,
       guarantees = require("alisio.analysis.jobs").guarantees(job),
     }
+    if job.install then
+      local command = require("alisio.analysis.extras").command(job.install.name)
+      shown.title, shown.capability = words.t(locale, "python.ask_install"), "analysis.install"
+      shown.otherwise = words.t(locale, "python.install_by_hand", { command = command })
+    end
+    return shown
   end,
   run = function(input, call)
     local job, message, id, fields = plan(input, call)

@@ -1,4 +1,4 @@
---- `alisio analysis status`: which Python would run scripts, where, and with what guarantees.
+--- `alisio analysis`: which Python would run scripts, where, and with what guarantees; what it lacks.
 local json = require "std.json"
 local runtimes = require "alisio.analysis.runtimes"
 local words = require "alisio.kernel.words"
@@ -114,5 +114,6 @@ return {
     en = "What runs the model's Python scripts.",
     es = "Qué ejecuta los scripts de Python del modelo.",
   },
-  commands = { status },
+  cancels = true,
+  commands = { status, (require "alisio.ui.cli.lib.analysis_setup") },
 }
