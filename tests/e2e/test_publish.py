@@ -86,6 +86,21 @@ class Steps(Publishing):
         self.assertGreaterEqual(failed, len(self.FAILING))
 
 
+class SideBySide(Publishing):
+    def test_many_publish_at_once(self):
+        argv = [ALISIO, "artifact", "publish", "out", "--json"]
+        runs = [subprocess.Popen(argv, cwd=self.dir, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                for _ in range(8)]
+        ids = set()
+        for run in runs:
+            out, err = run.communicate(timeout=60)
+            self.assertEqual(run.returncode, 0, out + err)
+            ids |= {art["id"] for art in json.loads(out)["artifacts"]}
+        self.assertEqual(len(ids), len(runs) * COUNT)
+        self.assertEqual({art["id"] for art in self.listed()}, ids)
+        self.assertEqual(len(self.stored()), len(ids))
+
+
 class FullDisk(Publishing):
     def setUp(self):
         super().setUp()

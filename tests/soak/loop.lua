@@ -1,5 +1,6 @@
 --- Does a little of everything, over and over, in one process: alisio script tests/soak/loop.lua SECONDS FOLDER
 -- Prints the number of rounds after each; what the process holds is watched from outside.
+local artifact = require "std.artifact"
 local clock = require "std.clock"
 local dataset = require "std.dataset"
 local fs = require "std.fs"
@@ -51,6 +52,20 @@ local works = {
     local answer = assert(engine:query(output, "SELECT region, sum(total) FROM data GROUP BY 1"))
     assert(#answer.rows == 5)
     assert(not engine:query(output, "DROP TABLE data"))
+  end,
+  function() -- output folders, good and bad, and pages
+    local out, copy, zip = path.join(folder, "out"), path.join(folder, "copy"), path.join(folder, "site.zip")
+    fs.remove(out)
+    fs.remove(copy)
+    fs.remove(zip)
+    assert(fs.write(path.join(out, "site/index.html"), "<svg width=3></svg>", { parents = true }))
+    do
+      local source <close> = assert(artifact.scan(out))
+      assert(source:copy("site/index.html", copy))
+      assert(source:zip("site", zip))
+    end
+    assert(#engine:lint(copy) == 1)
+    assert(not artifact.scan(out, { maxFileBytes = 1 }))
   end,
   function() -- tasks that are cancelled, time out, fail
     local sleeper = task.spawn(task.sleep, 60000)

@@ -54,7 +54,7 @@ describe("std.artifact", function()
     assert.equal("maxFileBytes", over.reason)
   end)
 
-  it("says which names may be kept", function()
+  it("says which names may be kept #oom", function()
     assert.equal("café.md", artifact.name "cafe\u{301}.md")
     for name, reason in pairs {
       [".x"] = "hidden", [".."] = "hidden", [""] = "bad_name", ["a/b"] = "bad_name", ["a\0b"] = "bad_name", ["a "] = "bad_name",
