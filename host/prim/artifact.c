@@ -213,9 +213,11 @@ static int scan_folder(al_source *s, const al_source_item *in, int depth, al_err
         close(fd);
         return no_memory(err, in ? in->path : ".");
     }
-    while (rc == AL_OK && (d = readdir(dir)) != NULL)
+    while (rc == AL_OK && (errno = 0, d = readdir(dir)) != NULL)
         if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
             rc = scan_entry(s, in, fd, d->d_name, err);
+    if (rc == AL_OK && errno) /* a part of a folder is none */
+        rc = refuse(err, in ? in->path : ".", "unreadable", strerror(errno));
     closedir(dir);
     return rc == AL_OK ? scan_added(s, first, s->count, depth, err) : rc;
 }
