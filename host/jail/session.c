@@ -87,8 +87,8 @@ static _Noreturn void run(const al_session *s, int report)
  * ended, and reaps. */
 static _Noreturn void be_first(const al_session *s, int report, int over)
 {
+    al_program_end end = { 0 };
     pid_t program, pid;
-    int status;
 
     setsid();
     default_signals();
@@ -102,9 +102,13 @@ static _Noreturn void be_first(const al_session *s, int report, int over)
     al_limits_close_from(over + 1);
     for (int fd = 0; fd < over; fd++)
         close(fd);
-    while ((pid = waitpid(-1, &status, 0)) > 0 || errno == EINTR)
-        if (pid == program && write(over, &status, sizeof status) != (ssize_t)sizeof status)
+    while ((pid = waitpid(-1, &end.status, 0)) > 0 || errno == EINTR) {
+        if (pid != program)
+            continue;
+        end.others = waitid(P_ALL, 0, &(siginfo_t){ 0 }, WEXITED | WNOHANG | WNOWAIT) == 0;
+        if (write(over, &end, sizeof end) != (ssize_t)sizeof end)
             _exit(127); /* nobody listens any more */
+    }
     for (;;)
         pause();
 }

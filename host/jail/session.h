@@ -16,8 +16,13 @@ typedef struct al_session {
 
 typedef struct al_started {
     pid_t pid; /* leads its group and session; the program's, or with namespaces their process 1 */
-    int over;  /* with namespaces: a pipe that gives the program's wait status (int); else 0 */
+    int over;  /* with namespaces: a pipe that gives an al_program_end; else 0 */
 } al_started;
+
+typedef struct al_program_end {
+    int status; /* as of waitpid */
+    int others; /* whether it left processes behind */
+} al_program_end;
 
 /* Forks; the child makes a new session and process group, takes default signal handling, the limits
  * and descriptors 0 to 2 only, asks to die with its parent, enters the sandbox and runs the program

@@ -2,6 +2,7 @@
  * only a limit on processes makes it look around every 20 ms. */
 #include "jail/supervisor.h"
 #include "base/clock.h"
+#include "jail/session.h"
 #include "jail/tree.h"
 #include <errno.h>
 #include <signal.h>
@@ -54,7 +55,8 @@ void al_supervisor_prepare(void)
 struct state {
     const al_watch *watch;
     pid_t child;
-    bool over; /* child has ended; status holds how */
+    bool over;  /* the program has ended; status holds how */
+    bool alone; /* it is known to have left nothing */
     int status;
     al_outcome *out;
 };
@@ -87,11 +89,12 @@ static void reap(struct state *s)
  * reap. */
 static void hear_the_end(struct state *s)
 {
-    int status;
+    al_program_end end;
 
-    if (read(s->watch->over, &status, sizeof status) == (ssize_t)sizeof status) {
+    if (read(s->watch->over, &end, sizeof end) == (ssize_t)sizeof end) {
         s->over = true;
-        s->status = status;
+        s->status = end.status;
+        s->alone = !end.others;
     }
 }
 
@@ -212,6 +215,20 @@ static void tell(const struct state *s, uint64_t start)
     }
 }
 
+/* Ends what is there. Namespaces end with their first process, so nobody has to be looked for. */
+static bool end_all(struct state *s)
+{
+    const uint64_t deadline = now_ms() + PATIENCE_MS;
+
+    kill(-s->child, SIGKILL);
+    while (s->watch->over > 0 && !al_tree_empty() && now_ms() < deadline) {
+        const struct timespec pause = { 0, 200000 };
+        pselect(0, NULL, NULL, NULL, &pause, &wait_mask); /* the end of a child wakes it */
+        reap(s);
+    }
+    return al_tree_end(PATIENCE_MS, on_end, s);
+}
+
 void al_supervise(const al_watch *watch, pid_t child, al_outcome *out)
 {
     struct state s = { .watch = watch, .child = child, .out = out };
@@ -221,12 +238,11 @@ void al_supervise(const al_watch *watch, pid_t child, al_outcome *out)
     watch_it(&s, start);
     if (!s.over && watch->grace_ms && out->reason && strcmp(out->reason, "host_gone") != 0)
         ask_to_end(&s);
-    if (s.over && !al_tree_empty()) {
+    if (s.over && !s.alone && !al_tree_empty()) {
         int alive = job_processes(&s);
         out->ended = alive > 0 ? (unsigned)alive : 0;
     }
-    kill(-child, SIGKILL);
-    out->left = !al_tree_end(PATIENCE_MS, on_end, &s);
+    out->left = !end_all(&s);
     if (watch->over > 0)
         close(watch->over);
     tell(&s, start);

@@ -102,6 +102,7 @@ static int walk(bool end)
     static struct process found[MANY], open_question[MANY];
     static unsigned passes;
     int count = 0, questions = 0;
+    const pid_t self = getpid();
     struct dirent *entry;
     DIR *dir = opendir("/proc");
 
@@ -109,11 +110,11 @@ static int walk(bool end)
         return -1;
     if (++passes % FORGET_AFTER == 0)
         memset(foreign, 0, sizeof foreign);
-    put(ours, getpid());
+    put(ours, self);
     while ((entry = readdir(dir))) {
         struct process p;
         pid_t pid = atoi(entry->d_name);
-        if (pid <= 0 || pid == getpid() || has(foreign, pid) ||
+        if (pid <= 0 || pid == self || has(foreign, pid) ||
             !read_process(dirfd(dir), entry->d_name, &p))
             continue;
         if (has(ours, p.parent) && count < MANY) {

@@ -45,6 +45,38 @@ def answered(argv, fds, request):
     return run
 
 
+# Jobs in one process, each with its milliseconds; the first finds Python and asks what the system offers.
+JOBS = """
+local alisio, clock = require "alisio", require "std.clock"
+for _ = 1, tonumber((...)) do
+  local start = clock.monotonic()
+  local result = assert(alisio.python { code = "pass" })
+  assert(not result.isError, result.text)
+  io.write(("%.3f\\n"):format(clock.monotonic() - start))
+end
+"""
+EACH = 5
+
+
+def overhead(runtime):
+    """Milliseconds that a job takes beside those of Python with an empty script, and of processor time."""
+    def run(place):
+        files = {"jobs.lua": JOBS, "empty.py": "pass\n"}
+        for name, text in files.items():
+            with open(os.path.join(place.top, name), "w", encoding="utf-8") as f:
+                f.write(text)
+        place.env["ALISIO_ANALYSIS_RUNTIME"] = runtime
+        jobs = [ALISIO, "script", "--allow-analysis", "--python", sys.executable, os.path.join(place.top, "jobs.lua")]
+        bare = [sys.executable, "-E", "-s", "-B", "-u", "-X", "utf8", os.path.join(place.top, "empty.py")]
+        alone = [place.whole(bare) for _ in range(EACH)]
+        _, some = place.whole([*jobs, "1"])
+        _, more = place.whole([*jobs, str(1 + EACH)])
+        took = [float(line) for line in place.said().split()][1:]
+        ms, busy = (statistics.median(t[i] for t in alone) for i in (0, 1))
+        return statistics.median(took) - ms, (more - some) / EACH - busy
+    return run
+
+
 def folder(place):
     fd = os.open(place.top, os.O_PATH | os.O_DIRECTORY)
     high = os.dup2(fd, 101)
@@ -58,6 +90,8 @@ BENCHES = [
     ("hello", whole(*HELLO), 20, 60, None, HELLO),
     ("engine", answered([ENGINE], [folder], b'{"v":1,"op":"none"}'), 60, 6, None, None),
     ("jail", answered([JAIL, "/bin/true"], [], b'{"v":1,"limits":{}}'), 60, 2, None, None),
+    ("managed", overhead("managed"), 8, 30, None, None),
+    ("sandbox", overhead("sandbox"), 8, 40, None, None),
 ]
 
 

@@ -12,7 +12,8 @@ local env = require("std.fs").env
 local limits, sandbox = json.decode(env "JAIL_LIMITS" or "{}"), env "JAIL_SANDBOX"
 local child <close> = assert(process.spawn {
   argv = { table.unpack({ ... }, 3) }, timeoutMs = math.tointeger(tonumber(how)),
-  env = { PATH = "/usr/bin:/bin", E2E_MARK = mark }, jail = { limits = limits, mark = "E2E_MARK=" .. mark, sandbox = sandbox and json.decode(sandbox) },
+  env = { PATH = "/usr/bin:/bin", E2E_MARK = mark },
+  jail = { limits = limits, mark = "E2E_MARK=" .. mark, sandbox = sandbox and json.decode(sandbox) },
 })
 local stopped
 for _, chunk in child.read, child do

@@ -94,6 +94,7 @@ class PythonRun(Case):
     def test_kill_9_of_the_program_ends_the_script_and_nothing_runs_again(self):
         ready = os.path.join(self.dir, "ready")
         code = (f"import os, time, subprocess\n"
+                f"print('printed')\n"
                 f"subprocess.Popen(['sleep', '300'], start_new_session=True)\n"
                 f"open({ready!r}, 'a').write('x')\ntime.sleep(300)")
         child = subprocess.Popen(self.argv(code), cwd=self.dir, env=self.env, stdin=subprocess.DEVNULL,
@@ -104,6 +105,10 @@ class PythonRun(Case):
             time.sleep(0.01)
         job = self.record()
         self.assertEqual(job["status"], "running")
+        (log,) = glob.glob(os.path.join(self.state, "analysis/jobs/*/*/*/logs/stdout.log"))
+        while os.path.getsize(log) == 0:  # what is printed is kept as it comes
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
         child.kill()
         start = time.monotonic()
         child.wait()
@@ -115,6 +120,24 @@ class PythonRun(Case):
         self.run_python("print(1)")
         with open(ready, encoding="utf-8") as file:
             self.assertEqual(file.read(), "x")
+        with open(log, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "printed\n")
+
+    def test_a_script_that_is_silent_for_long(self):
+        result = self.run_python("import time\ntime.sleep(3)\nprint('at last')")
+        self.assertIn("exit status 0.\n[stdout]\nat last", result["text"])
+
+    def test_a_script_that_changes_its_logs(self):
+        result = self.run_python("import os\nlogs = os.path.join(os.environ['ALISIO_WORK_DIR'], '../logs')\n"
+                                 "print('printed', flush=True)\n"
+                                 "os.rename(logs + '/stdout.log', logs + '/other')\nos.symlink('/etc/passwd', logs + '/stdout.log')\n"
+                                 "open(logs + '/stderr.log', 'w').write('forged')")
+        self.assertIn("printed", result["text"])
+        (folder,) = glob.glob(os.path.join(self.state, "analysis/jobs/*/*/*/logs"))
+        for name, text in ("stdout.log", "printed\n"), ("stderr.log", ""):
+            self.assertFalse(os.path.islink(os.path.join(folder, name)))
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                self.assertEqual(file.read(), text)
 
     def carriers(self, execution):
         wanted, found = f"ALISIO_EXECUTION_ID={execution}".encode(), []

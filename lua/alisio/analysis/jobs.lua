@@ -34,6 +34,9 @@ local SHOWN_BYTES = 16 * 1024 -- of each stream, in the result for the model
 local FLAGS = { "-E", "-s", "-B", "-u", "-X", "utf8" }
 local PASSED = { "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_NUMERIC", "LC_TIME", "TZ" }
 
+local LEFT_OUT = "\n[… %d bytes left out …]\n"
+local STREAMS = { "stdout", "stderr" }
+
 ---@class alisio.JobInput
 ---@field name string      in input/
 ---@field kind "file"|"dataset"
@@ -202,8 +205,18 @@ function M.guarantees(job)
   return list
 end
 
-local function write_json(root, rel, value)
-  return root:write(rel, json.encode(value, { pretty = true }) .. "\n", { mode = PRIVATE, parents = true })
+-- A new file that need not survive a power cut: the job would not, either.
+local function write_new(root, rel, bytes)
+  local file, message, id, fields = root:open(rel, "x")
+  if not file then
+    return nil, message, id, fields
+  end
+  local _ <close> = file
+  return file:write(bytes)
+end
+
+local function pretty(value)
+  return json.encode(value, { pretty = true }) .. "\n"
 end
 
 -- The job as job.json keeps it.
@@ -248,16 +261,6 @@ local function copy_input(root, job, input)
   return true
 end
 
--- A new file that need not survive a power cut: the job would not, either.
-local function write_new(root, rel, bytes)
-  local file, message, id, fields = root:open(rel, "x")
-  if not file then
-    return nil, message, id, fields
-  end
-  local _ <close> = file
-  return file:write(bytes)
-end
-
 local function write_script(root, job)
   local ok, message, id, fields = root:mkdir(path.join(job.id, "script/alisio_runtime"))
   if ok then
@@ -288,12 +291,12 @@ local function prepare(root, job)
     end
   end
   job.record = describe(job)
-  ok, message, id, fields = write_json(root, path.join(job.id, "input/inputs.json"), { inputs = job.record.inputs })
+  ok, message, id, fields = write_new(root, path.join(job.id, "input/inputs.json"), pretty { inputs = job.record.inputs })
   if ok then
     ok, message, id, fields = write_script(root, job)
   end
   if ok then
-    ok, message, id, fields = write_json(root, path.join(job.id, "job.json"), job.record)
+    ok, message, id, fields = write_new(root, path.join(job.id, "job.json"), pretty(job.record))
   end
   return ok, message, id, fields
 end
@@ -312,24 +315,88 @@ local function environment(job)
   return env
 end
 
+-- A stream for the log: where bytes are missing, it says how many.
+local function whole(r, stream, mark)
+  local bytes, missing = r[stream], r.truncated[stream]
+  if not missing then
+    return bytes
+  end
+  local head = r.headBytes[stream]
+  return bytes:sub(1, head) .. mark:format(missing) .. bytes:sub(head + 1)
+end
+
 -- The last line of what came, as progress.
-local function teller(call)
-  return call and function(_, chunk)
-    local line = chunk:match "([^\r\n]+)[\r\n]*$"
-    if line then
-      call:progress(line:sub(-200))
-    end
+local function tell(call, chunk)
+  local line = chunk:match "([^\r\n]+)[\r\n]*$"
+  if line then
+    call:progress(line:sub(-200))
   end
 end
 
-local function execute(job, call)
+-- What is printed goes into the logs as it comes: the first half of what is kept of it. The rest is
+-- known when it is over.
+local Logs = {}
+Logs.__index = Logs
+
+local function open_logs(root, job, max)
+  local logs = setmetatable({ root = root, files = {}, rel = {}, written = {}, room = (max + 1) // 2 }, Logs)
+  for _, stream in ipairs(STREAMS) do
+    local rel = path.join(job.id, "logs", stream .. ".log")
+    local file, message, id, fields = root:open(rel, "x")
+    if not file then
+      logs:close()
+      return nil, message, id, fields
+    end
+    logs.files[stream], logs.rel[stream], logs.written[stream] = file, rel, 0
+  end
+  return logs
+end
+
+function Logs:add(stream, chunk)
+  local part = chunk:sub(1, self.room - self.written[stream])
+  if part ~= "" and self.files[stream]:write(part) then
+    self.written[stream] = self.written[stream] + #part
+  end
+end
+
+-- Whole again where the script removed or changed one.
+function Logs:finish(r)
+  for _, stream in ipairs(STREAMS) do
+    local bytes, rel = whole(r, stream, LEFT_OUT), self.rel[stream]
+    self.files[stream]:write(bytes:sub(self.written[stream] + 1))
+    local stat, own = self.root:stat(rel), self.files[stream]:stat()
+    if not (stat and own and stat.ino == own.ino and stat.size == #bytes) then
+      self.root:remove(rel)
+      local ok, message = self.root:write(rel, bytes, { mode = PRIVATE, parents = true })
+      if not ok then
+        return nil, message
+      end
+    end
+  end
+  return true
+end
+
+function Logs:close()
+  for _, file in pairs(self.files) do
+    file:close()
+  end
+end
+
+Logs.__close = Logs.close
+
+local function execute(job, call, logs)
   local options = job.runtime.kind.start({
     dir = job.dir, workspace = job.session.cwd, python = job.python, flags = FLAGS, env = environment(job),
     id = job.id, config = job.session.config, timeoutMs = job.timeoutMs,
   }, job.runtime.found)
   options.timeoutMs = job.timeoutMs
   options.maxOutputBytes = job.session.config:get "analysis.limits.logBytes"
-  options.on_output = teller(call)
+  options.on_output = function(stream, chunk)
+    logs:add(stream, chunk)
+    if call then
+      tell(call, chunk)
+    end
+  end
   return process.run(options)
 end
 
@@ -344,32 +411,9 @@ local function status_of(r)
   return r.code == 0 and "succeeded" or "failed"
 end
 
--- A stream for the log: where bytes are missing, it says how many.
-local function whole(r, stream, mark)
-  local bytes, missing = r[stream], r.truncated[stream]
-  if not missing then
-    return bytes
-  end
-  local head = r.headBytes[stream]
-  return bytes:sub(1, head) .. mark:format(missing) .. bytes:sub(head + 1)
-end
-
-local LEFT_OUT = "\n[… %d bytes left out …]\n"
-
-local function write_logs(root, job, r)
-  for _, stream in ipairs { "stdout", "stderr" } do
-    local ok, message = root:write(path.join(job.id, "logs", stream .. ".log"), whole(r, stream, LEFT_OUT),
-      { mode = PRIVATE, parents = true })
-    if not ok then
-      return nil, message
-    end
-  end
-  return true
-end
-
 local function write_record(root, job)
   job.record.endedAt = clock.now()
-  return write_json(root, path.join(job.id, "job.json"), job.record)
+  return root:write(path.join(job.id, "job.json"), pretty(job.record), { mode = PRIVATE, parents = true })
 end
 
 -- The first and last part of a stream, for the model.
@@ -461,9 +505,9 @@ local function report(job, r, status, published, refusal)
   return lines
 end
 
-local function finish(root, job, r)
+local function finish(root, job, r, logs)
   local status, record = status_of(r), job.record
-  local kept, not_kept = write_logs(root, job, r)
+  local kept, not_kept = logs:finish(r)
   local published, refusal, id, fields
   if not r.left and (status == "succeeded" or status == "failed" and job.publishOnError) then
     published, refusal, id, fields = publish(root, job, status)
@@ -546,6 +590,13 @@ function M.run(job, call, granted)
     root:remove(job.id)
     return nil, message, id, fields
   end
+  local logs
+  logs, message, id, fields = open_logs(root, job, session.config:get "analysis.limits.logBytes")
+  if not logs then
+    root:remove(job.id)
+    return nil, message, id, fields
+  end
+  local _ <close> = logs
   job.record.status = "cancelled" -- unless it comes to another end
   local _ <close> = setmetatable({}, { __close = function()
     if not job.record.endedAt then
@@ -553,7 +604,7 @@ function M.run(job, call, granted)
     end
   end })
   local r
-  r, message, id, fields = execute(job, call)
+  r, message, id, fields = execute(job, call, logs)
   if not r then
     job.record.status = "failed"
     if not fs.exists(job.python.executable) then
@@ -562,7 +613,7 @@ function M.run(job, call, granted)
     end
     return nil, message, id, fields
   end
-  return finish(root, job, r)
+  return finish(root, job, r, logs)
 end
 
 return M

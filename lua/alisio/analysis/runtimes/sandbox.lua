@@ -114,19 +114,26 @@ local function tidy(wanted, private, version)
   return kept
 end
 
---- What the script reads: the interpreter with its prefixes and sys.path as discovery found them, the
---- libraries they need, its own code and its inputs.
-local function readable(place)
+-- Of the last place and interpreter: looking at twenty folders takes as long as starting a process.
+local last = {}
+
+--- The interpreter with its prefixes and sys.path as discovery found them, and the libraries they need.
+local function interpreter(place)
   local python = place.python
+  local key = table.concat({
+    path.dirname(place.dir), place.workspace, python.executable, python.version, python.prefix, python.basePrefix,
+    table.unpack(python.path),
+  }, "\0")
+  if last.key == key then
+    return last.list
+  end
   local wanted = {
     python.executable, python.prefix, python.basePrefix, "/etc/python" .. python.version:match "^%d+%.%d+",
   }
   table.move(python.path, 1, #python.path, #wanted + 1, wanted)
   table.move(SYSTEM, 1, #SYSTEM, #wanted + 1, wanted)
-  local list = tidy(wanted, private_folders(place), python.version)
-  list[#list + 1] = path.join(place.dir, "script")
-  list[#list + 1] = path.join(place.dir, "input")
-  return list
+  last = { key = key, list = tidy(wanted, private_folders(place), python.version) }
+  return last.list
 end
 
 --- How the script is started.
@@ -136,8 +143,11 @@ end
 ---@return table options  for std.process, without time and output
 function M.start(place, found)
   local options = managed.start(place)
+  local read = table.move(interpreter(place), 1, #interpreter(place), 1, {})
+  read[#read + 1] = path.join(place.dir, "script")
+  read[#read + 1] = path.join(place.dir, "input")
   options.jail.sandbox = {
-    read = readable(place), namespaces = found.namespaces,
+    read = read, namespaces = found.namespaces,
     write = { path.join(place.dir, "work"), path.join(place.dir, "staging"), "/dev/null" },
     memory = found.namespaces and { "/dev/shm" } or nil,
   }
