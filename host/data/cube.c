@@ -747,13 +747,70 @@ static bool same_key(const al_cube_key *a, const al_cube_key *b)
     return a->map && b->map && memcmp(a->map, b->map, a->v->codes * sizeof *a->map) == 0;
 }
 
+static uint32_t part_of(const al_cube_key *k, uint32_t code)
+{
+    return k->map ? k->map[code] : code;
+}
+
+#define MAX_REFINED 65536 /* codes that are looked through */
+
+/* The part of b by that of a, in a list to be freed, where a part of a lies within one of b, as a
+ * month does in a year; else NULL. */
+static uint32_t *parts_within(const al_cube_key *a, const al_cube_key *b)
+{
+    uint32_t *parts;
+
+    if (a->v != b->v || a->v->form != AL_VECTOR_CODES || a->parts < b->parts ||
+        a->v->codes > MAX_REFINED)
+        return NULL;
+    parts = malloc(a->parts * sizeof *parts);
+    for (uint32_t i = 0; parts && i < a->parts; i++)
+        parts[i] = UINT32_MAX;
+    for (uint32_t code = 0; parts && code < a->v->codes; code++) {
+        uint32_t *part = &parts[part_of(a, code)];
+
+        if (*part != UINT32_MAX && *part != part_of(b, code)) {
+            free(parts);
+            return NULL;
+        }
+        *part = part_of(b, code);
+    }
+    return parts;
+}
+
+static bool tells(const al_cube_key *a, const al_cube_key *b)
+{
+    uint32_t *parts = same_key(a, b) ? NULL : parts_within(a, b);
+    const bool within = parts != NULL;
+
+    free(parts);
+    return within || same_key(a, b);
+}
+
+/* The key of a cube that tells the part of this one. */
 static unsigned key_in(const al_cube *c, const al_cube_key *key)
 {
     unsigned k = 0;
 
-    while (k < c->nkeys && !same_key(&c->keys[k], key))
+    while (k < c->nkeys && !tells(&c->keys[k], key))
         k++;
     return k;
+}
+
+/* Adds what is not told by the keys yet; it may tell one of them. */
+static bool add_key(al_cube *c, const al_cube_key *key)
+{
+    if (key_in(c, key) < c->nkeys)
+        return true;
+    for (unsigned k = 0; k < c->nkeys; k++)
+        if (tells(key, &c->keys[k])) {
+            c->keys[k] = *key;
+            return true;
+        }
+    if (c->nkeys == AL_CUBE_MAX_KEYS)
+        return false;
+    c->keys[c->nkeys++] = *key;
+    return true;
 }
 
 /* A mean is made of the same words as a sum. */
@@ -781,11 +838,8 @@ static bool unite(const al_cube *a, const al_cube *b, uint32_t rows, al_cube *ou
     if (a->bits != b->bits)
         return false;
     for (unsigned k = 0; k < b->nkeys; k++)
-        if (key_in(out, &b->keys[k]) == out->nkeys) {
-            if (out->nkeys == AL_CUBE_MAX_KEYS)
-                return false;
-            out->keys[out->nkeys++] = b->keys[k];
-        }
+        if (!add_key(out, &b->keys[k]))
+            return false;
     for (unsigned k = 0; k < b->nmeasures; k++)
         if (measure_in(out, &b->measures[k]) == out->nmeasures) {
             if (out->nmeasures == AL_CUBE_MEASURES)
@@ -827,29 +881,43 @@ static void put_in_pack(struct pack *all, size_t *n, al_cube *c, uint32_t rows)
 static void merge_measure(const al_cube_measure *m, al_word *into, const al_word *from);
 
 /* A member's groups are sums over those of its pack. */
-static void unpack(const al_cube *p, al_cube *c)
+static int unpack(const al_cube *p, al_cube *c, al_err *err)
 {
     unsigned key[AL_CUBE_MAX_KEYS], measure[AL_CUBE_MEASURES];
+    uint32_t *parts[AL_CUBE_MAX_KEYS] = { NULL }; /* NULL: those of the pack's key */
+    int rc = AL_OK;
 
-    for (unsigned k = 0; k < c->nkeys; k++)
+    for (unsigned k = 0; k < c->nkeys; k++) {
         key[k] = key_in(p, &c->keys[k]);
+        if (key[k] < p->nkeys && same_key(&p->keys[key[k]], &c->keys[k]))
+            continue;
+        parts[k] = key[k] < p->nkeys ? parts_within(&p->keys[key[k]], &c->keys[k]) : NULL;
+        if (!parts[k])
+            rc = no_memory(err);
+    }
     for (unsigned k = 0; k < c->nmeasures; k++)
         measure[k] = measure_in(p, &c->measures[k]);
-    for (uint32_t g = 0; g < p->n; g++) {
+    for (uint32_t g = 0; g < p->n && rc == AL_OK; g++) {
         const al_word *from = p->groups + (size_t)g * p->words;
         al_word *into;
         size_t at = 0;
 
         if (from[0].i == 0)
             continue;
-        for (unsigned k = 0; k < c->nkeys; k++)
-            at = at * c->keys[k].parts + al_cube_part(p, g, key[k]);
+        for (unsigned k = 0; k < c->nkeys; k++) {
+            const uint32_t part = al_cube_part(p, g, key[k]);
+
+            at = at * c->keys[k].parts + (parts[k] ? parts[k][part] : part);
+        }
         into = c->groups + at * c->words;
         into[0].i += from[0].i;
         for (unsigned k = 0; k < c->nmeasures; k++)
             merge_measure(&c->measures[k], into + c->measures[k].word,
                           from + p->measures[measure[k]].word);
     }
+    for (unsigned k = 0; k < c->nkeys; k++)
+        free(parts[k]);
+    return rc;
 }
 
 static void close_running(struct running *r, unsigned threads)
@@ -882,21 +950,33 @@ static int run_cubes(struct running *r, al_work *w, al_err *err)
     return rc;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const al_cube *x = *(al_cube *const *)a, *y = *(al_cube *const *)b;
+
+    return (x->n < y->n) - (x->n > y->n);
+}
+
 int al_cube_run(al_cube **cubes, size_t n, uint32_t rows, al_work *w, al_err *err)
 {
     struct running r = { .rows = rows };
     struct pack *p = calloc(n + 1, sizeof *p);
-    al_cube **all = calloc(n + 1, sizeof *all);
-    size_t npacks = 0;
+    al_cube **all = calloc(2 * n + 1, sizeof *all), **packed = all ? all + n : NULL;
+    size_t npacked = 0, npacks = 0;
     int rc = p && all ? AL_OK : no_memory(err);
 
     for (size_t i = 0; i < n && rc == AL_OK; i++)
         rc = lay_out(cubes[i], rows, w, err);
     for (size_t i = 0; i < n && rc == AL_OK; i++)
         if (packs(cubes[i]))
-            put_in_pack(p, &npacks, cubes[i], rows);
+            packed[npacked++] = cubes[i];
         else
             all[r.n++] = cubes[i];
+    /* What is large first: what is small finds room beside it. */
+    if (rc == AL_OK)
+        qsort(packed, npacked, sizeof(al_cube *), by_size);
+    for (size_t i = 0; i < npacked; i++)
+        put_in_pack(p, &npacks, packed[i], rows);
     for (size_t i = 0; i < npacks && rc == AL_OK; i++) {
         all[r.n++] = p[i].n == 1 ? p[i].members[0] : &p[i].cube;
         if (p[i].n > 1)
@@ -907,7 +987,7 @@ int al_cube_run(al_cube **cubes, size_t n, uint32_t rows, al_work *w, al_err *er
         rc = run_cubes(&r, w, err);
     for (size_t i = 0; i < npacks; i++) {
         for (size_t k = 0; k < p[i].n && p[i].n > 1 && rc == AL_OK; k++)
-            unpack(&p[i].cube, p[i].members[k]);
+            rc = unpack(&p[i].cube, p[i].members[k], err);
         if (p[i].n > 1)
             al_cube_free(&p[i].cube);
     }

@@ -614,11 +614,17 @@ static void many_at_once(void **state)
     const char groups[] =
         "[{\"by\":[{\"column\":\"c0\"}],\"filter\":[{\"column\":\"c3\",\"range\":{\"gt\":0}}]},"
         "{\"by\":[{\"column\":\"c3\"}],\"filter\":[{\"column\":\"c0\",\"eq\":\"town 3\"}]},"
-        "{\"by\":[{\"column\":\"c8\",\"unit\":\"year\"}]}]";
+        "{\"by\":[{\"column\":\"c8\",\"unit\":\"year\"}]},"
+        "{\"by\":[{\"column\":\"c8\",\"unit\":\"month\"}]},"
+        "{\"by\":[{\"column\":\"c0\"},{\"column\":\"c8\",\"unit\":\"year\"}],"
+        "\"measures\":[{\"fn\":\"sum\",\"column\":\"c5\"},{\"fn\":\"max\",\"column\":\"c5\"}]}]";
     static const char *const sql[] = {
         "SELECT c0, count(*) FROM data WHERE c2 > 100 AND c3 > 0 GROUP BY c0 ORDER BY c0",
         "SELECT c3, count(*) FROM data WHERE c2 > 100 AND c0 = 'town 3' GROUP BY c3 ORDER BY c3",
         "SELECT al_begin(c8,'year') k, count(*) FROM data WHERE c2 > 100 GROUP BY k ORDER BY k",
+        "SELECT al_begin(c8,'month') k, count(*) FROM data WHERE c2 > 100 GROUP BY k ORDER BY k",
+        "SELECT c0, al_begin(c8,'year') k, sum(c5), max(c5) FROM data WHERE c2 > 100 "
+        "GROUP BY c0, k ORDER BY c0, k",
     };
     al_buf out;
 
@@ -627,7 +633,7 @@ static void many_at_once(void **state)
     assert_int_equal(
         answer_to("[{\"column\":\"c2\",\"range\":{\"gt\":100}}]", groups, NULL, 2, &out, NULL),
         AL_OK);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 5; i++) {
         struct columns *c = read_answer(&out, i);
 
         compare_rows(c, groups, sql[i]);
