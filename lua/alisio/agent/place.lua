@@ -1,9 +1,12 @@
 --- Paths the model gives: beneath the workspace, or refused.
+local digest = require("std.artifact").digest_bytes
 local fs = require "std.fs"
 local path = require "std.path"
 local text = require "std.text"
 
 local M = {}
+
+local MAX_OLD = 64 * 1024 * 1024
 
 -- The real path of what stands at a place, or of the nearest folder above it with the rest.
 local function real(file)
@@ -76,6 +79,26 @@ function M.stat(call, rel)
     return { type = "dir", size = 0 }
   end
   return call.workspace:stat(rel)
+end
+
+--- The file that a write would replace, as an answer is bound to it: nil and no message when there is
+--- nothing.
+---@async
+---@param call table
+---@param rel string
+---@return { size: integer, sha256: string }? old
+---@return string? message
+---@return string? id
+function M.present(call, rel)
+  local stat = M.stat(call, rel)
+  if not stat then
+    return nil
+  end
+  local bytes, message, id = call.workspace:read(rel, { maxBytes = MAX_OLD })
+  if not bytes then
+    return nil, message, id
+  end
+  return { size = stat.size, sha256 = digest(bytes) }
 end
 
 --- The path of a tool's input where something stands, and what.

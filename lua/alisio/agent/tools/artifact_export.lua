@@ -1,9 +1,9 @@
 --- Copies an artifact into the workspace.
-local artifact = require "std.artifact"
+local digest = require("std.artifact").digest_bytes
 local words = require "alisio.kernel.words"
 local place = require "alisio.agent.place"
 
---- The artifact and where it goes.
+--- The artifact, where it goes, and the file that it replaces.
 local function resolve(args, call)
   local art, message, id, fields = call.session.artifacts:get(args.artifactId)
   if not art then
@@ -22,7 +22,17 @@ local function resolve(args, call)
   elseif there and not args.overwrite then
     return nil, rel .. " is there already; set overwrite to replace it", "io_error"
   end
-  return art, rel, there
+  local old
+  old, message, id = place.present(call, rel)
+  if message then
+    return nil, message, id
+  end
+  return art, rel, old
+end
+
+--- What an answer is bound to: the artifact, the place, and the file that would be replaced.
+local function identity(art, rel, old)
+  return digest(table.concat({ "artifact_export", art.sha256, rel, old and old.sha256 or "" }, "\0"))
 end
 
 return {
@@ -37,23 +47,25 @@ return {
     overwrite = { "boolean?", "replace a file that is there" },
   },
   approval = function(input, call)
-    local art, rel, there = resolve(input, call)
+    local art, rel, old, fields = resolve(input, call)
     if not art then
-      return nil, rel, there
+      return nil, rel, old, fields
     end
     local locale = call.session.locale
     return {
-      title = there and words.t(locale, "approval.replace_file", { path = rel, size = there.size })
+      title = old and words.t(locale, "approval.replace_file", { path = rel, size = old.size })
         or words.t(locale, "approval.export_artifact", { title = art.title, path = rel }),
       script = ("%s  %s  %d bytes  sha256 %s\n→ %s"):format(art.id, art.fileName, art.bytes, art.sha256, rel),
-      sha256 = artifact.digest_bytes(table.concat({ "artifact_export", art.sha256, rel, tostring(there ~= nil) }, "\0")),
+      sha256 = identity(art, rel, old),
       guarantees = { words.t(locale, "approval.inside_folder") },
     }
   end,
   run = function(args, call)
-    local art, rel, there, about = resolve(args, call)
+    local art, rel, old, about = resolve(args, call)
     if not art then
-      return nil, rel, there, about
+      return nil, rel, old, about
+    elseif call.granted and call.granted.sha256 ~= identity(art, rel, old) then
+      return nil, rel .. " changed since the question was answered", "permission_denied"
     end
     local bytes, message, id, fields = call.session.artifacts:export(art.id, call.workspace, rel,
       { overwrite = args.overwrite })

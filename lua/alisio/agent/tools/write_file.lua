@@ -3,21 +3,6 @@ local digest = require("std.artifact").digest_bytes
 local words = require "alisio.kernel.words"
 local place = require "alisio.agent.place"
 
-local MAX_OLD = 64 * 1024 * 1024
-
---- What stands there now: nil and no message when there is nothing.
-local function present(call, rel)
-  local stat = place.stat(call, rel)
-  if not stat then
-    return nil
-  end
-  local bytes, message, id = call.workspace:read(rel, { maxBytes = MAX_OLD })
-  if not bytes then
-    return nil, message, id
-  end
-  return { size = stat.size, sha256 = digest(bytes) }
-end
-
 --- What an answer is bound to: the words, the place, and the file that would be replaced.
 local function identity(input, rel, old)
   return digest(table.concat({ "write_file", rel, old and old.sha256 or "", input.content }, "\0"))
@@ -40,7 +25,7 @@ return {
       return nil, message, id
     end
     local old
-    old, message, id = present(call, rel)
+    old, message, id = place.present(call, rel)
     if message then
       return nil, message, id
     end
@@ -67,7 +52,7 @@ return {
       return nil, args.path .. " is there already; say overwrite to replace it, or use edit_file", "io_error"
     end
     local old
-    old, message, id = present(call, rel)
+    old, message, id = place.present(call, rel)
     if message then
       return nil, message, id
     elseif call.granted and call.granted.sha256 ~= identity(args, rel, old) then

@@ -140,4 +140,22 @@ describe("tools", function()
     assert.matches("Replace r.md", two.title)
     assert.is_nil((export.approval({ artifactId = id }, call)))
   end)
+
+  it("replace nothing by an export but what was shown", function()
+    local id = assert(run("artifact_create", { fileName = "r.md", text = "new" })).artifacts[1]
+    local export = tool "artifact_export"
+    local input = { artifactId = id, overwrite = true }
+    local function answered()
+      return setmetatable({ granted = { sha256 = assert(export.approval(input, call)).sha256 } }, { __index = call })
+    end
+    local before = answered() -- nothing was there
+    world.put("r.md", "mine")
+    assert.same({ nil, "r.md changed since the question was answered", "permission_denied" }, { export.run(input, before) })
+    local one = answered()
+    world.put("r.md", "mine too")
+    assert.equal("permission_denied", select(3, export.run(input, one)))
+    assert.equal("mine too", (session.workspace:read "r.md"))
+    assert.matches("Wrote r.md", export.run(input, answered()))
+    assert.equal("new", (session.workspace:read "r.md"))
+  end)
 end)
