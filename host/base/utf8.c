@@ -3,7 +3,7 @@
 #include "base/cpu.h"
 #include <string.h>
 #if AL_CPU_X86
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 int al_utf8_decode(const char *text, size_t len, uint32_t *cp)
@@ -58,15 +58,75 @@ static inline size_t ascii_prefix(const char *text, size_t len)
     return i;
 }
 
+#if AL_CPU_X86
+__attribute__((target("avx2"))) static inline uint64_t in_range(__m256i a, __m256i b, int from,
+                                                                int to)
+{
+    const __m256i least = _mm256_set1_epi8((char)from), most = _mm256_set1_epi8((char)(to - from));
+
+    a = _mm256_sub_epi8(a, least);
+    b = _mm256_sub_epi8(b, least);
+    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(a, most), a)) |
+           (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(b, most), b))
+               << 32;
+}
+
+/* How many bytes text begins with of whole characters, or fewer of them: 64 at a time while no
+ * character begins with E0, ED or F0 to F4, after which not all bytes may follow. */
+__attribute__((target("avx2"))) static size_t common_prefix(const char *text, size_t len)
+{
+    uint64_t after = 0; /* bytes of the next block that go on with a character */
+    size_t i = 0, cut = 0;
+
+    for (; len - i >= 64; i += 64) {
+        __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)(text + i));
+        __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(text + i + 32));
+        uint64_t high =
+            (uint32_t)_mm256_movemask_epi8(a) | (uint64_t)(uint32_t)_mm256_movemask_epi8(b) << 32;
+        uint64_t two, three, rest;
+
+        if (!(high | after)) {
+            cut = 0;
+            continue;
+        }
+        two = in_range(a, b, 0xC2, 0xDF);
+        three = in_range(a, b, 0xE1, 0xEC) | in_range(a, b, 0xEE, 0xEF);
+        rest = in_range(a, b, 0x80, 0xBF);
+        if (high != (two | three | rest) || rest != (after | (two | three) << 1 | three << 2))
+            break;
+        after = (two | three) >> 63 | three >> 62;
+        cut = three >> 62 & 1 ? 2 : (two | three) >> 63;
+    }
+    return i - cut;
+}
+#endif
+
+/* Where the first character after some that are common begins, if that was worth a look. */
+static inline size_t skip_common(const char *text, size_t len, size_t i)
+{
+#if AL_CPU_X86
+    if (len - i >= 64 && al_cpu_avx2())
+        return i + common_prefix(text + i, len - i);
+#else
+    (void)text, (void)len;
+#endif
+    return i;
+}
+
 size_t al_utf8_valid(const char *text, size_t len)
 {
-    size_t i = 0;
+    size_t i = skip_common(text, len, 0), again = i + 64;
 
     while (i < len) {
         unsigned char c = (unsigned char)text[i];
         uint32_t cp;
         int n;
 
+        if (i >= again) {
+            i = skip_common(text, len, i);
+            again = i + 64;
+            continue;
+        }
         if (c < 0x80) {
             size_t plain = ascii_prefix(text + i, len - i);
 

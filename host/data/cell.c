@@ -2,9 +2,13 @@
  * with one rounding of exact values; what is longer is compared, digit for digit, with the shortest
  * text of the double it would become. */
 #include "data/cell.h"
+#include "base/cpu.h"
 #include "base/num.h"
 #include <math.h>
 #include <string.h>
+#if AL_CPU_X86
+#include <immintrin.h>
+#endif
 
 #define SURE_DIGITS 15 /* no two decimals with so few digits are the same double */
 #define MOST_DIGITS 17 /* no shortest text has more */
@@ -206,12 +210,12 @@ static inline uint64_t load_high(const char *p, size_t n)
     return v << 8 * (8 - n);
 }
 
-/* Most numbers are short: up to eight digits, one point among them, without a loop. False where
- * there is anything else. */
-static inline bool short_number(al_cell *cell, const char *p, size_t n, bool negative)
+/* Most numbers are short: up to eight digits, one point among them, without a loop. v: the bytes,
+ * the last one highest. False where there is anything else. */
+static inline bool short_number(al_cell *cell, const char *p, size_t n, bool negative, uint64_t v)
 {
     const uint64_t low = UINT64_C(0x7F7F7F7F7F7F7F7F);
-    uint64_t v = load_high(p, n), x = v ^ UINT64_C(0x2E2E2E2E2E2E2E2E);
+    uint64_t x = v ^ UINT64_C(0x2E2E2E2E2E2E2E2E);
     uint64_t points = ~(((x & low) + low) | x | low); /* 0x80 in each byte that is one */
     unsigned fraction = 0;
 
@@ -245,10 +249,86 @@ bool al_cell_whole_number(al_cell *cell, const char *text, size_t len)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     bool negative = *text == '-';
+    const char *p = text + negative;
     size_t n = len - negative;
 
-    if (n - 1 < 8 && short_number(cell, text + negative, n, negative))
+    if (n - 1 < 8 && short_number(cell, p, n, negative, load_high(p, n)))
         return true;
 #endif
     return al_cell_number(cell, text, text + len) == text + len;
+}
+
+#if AL_CPU_X86
+/* Numbers of up to 16 characters: integers, and decimals of up to 15 digits. False where there is
+ * anything else. */
+__attribute__((target("avx2"))) static inline bool number_avx2(al_cell *cell, const char *p,
+                                                               size_t n, bool negative)
+{
+    const __m128i tens = _mm_set1_epi16(1 << 8 | 10), hundreds = _mm_set1_epi32(1 << 16 | 100);
+    const __m128i ten_thousands = _mm_set1_epi32(1 << 16 | 10000), nine = _mm_set1_epi8(9);
+    const __m128i places = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    __m128i text = _mm_loadu_si128((const __m128i *)(const void *)p), digits, from;
+    unsigned inside = n < 16 ? (1u << n) - 1 : 0xFFFF, others, point = 16, count = (unsigned)n;
+    uint64_t value;
+
+    digits = _mm_sub_epi8(text, _mm_set1_epi8('0'));
+    others = ~(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(digits, nine), digits));
+    others &= inside;
+    if (others) {
+        point = (unsigned)__builtin_ctz(others);
+        if ((others & (others - 1)) || p[point] != '.' || point == 0 || point == n - 1)
+            return false;
+        count--;
+    }
+    if (*p == '0' && point > 1 && n > 1)
+        return false;
+    /* The digits go to the end, the point out and zeros to the beginning. */
+    from = _mm_add_epi8(places, _mm_set1_epi8((char)((int)count - 16)));
+    from = _mm_sub_epi8(from, _mm_cmpgt_epi8(from, _mm_set1_epi8((char)((int)point - 1))));
+    digits = _mm_shuffle_epi8(digits, from);
+    digits = _mm_madd_epi16(_mm_maddubs_epi16(digits, tens), hundreds);
+    digits = _mm_madd_epi16(_mm_packus_epi32(digits, digits), ten_thousands);
+    value = (uint64_t)_mm_cvtsi128_si64(digits);
+    value = (value & UINT32_MAX) * 100000000 + (value >> 32);
+    if (!others)
+        return integer(cell, value, (long)count, negative);
+    if (count > SURE_DIGITS)
+        return false;
+    *cell = al_cell_real((negative ? -(double)value : (double)value) / powers[count - point]);
+    return true;
+}
+
+__attribute__((target("avx2"))) static bool slack_number_avx2(al_cell *cell, const char *text,
+                                                              size_t len)
+{
+    bool negative = *text == '-';
+    size_t n = len - negative;
+
+    return (n - 1 < 16 && number_avx2(cell, text + negative, n, negative)) ||
+           al_cell_number(cell, text, text + len) == text + len;
+}
+#endif
+
+static bool slack_number(al_cell *cell, const char *text, size_t len)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    bool negative = *text == '-';
+    const char *p = text + negative;
+    size_t n = len - negative;
+    uint64_t v;
+
+    memcpy(&v, p, sizeof v);
+    if (n - 1 < 8 && short_number(cell, p, n, negative, v << (64 - 8 * n) % 64))
+        return true;
+#endif
+    return al_cell_number(cell, text, text + len) == text + len;
+}
+
+al_cell_number_fn *al_cell_slack_number(void)
+{
+#if AL_CPU_X86
+    if (al_cpu_avx2())
+        return slack_number_avx2;
+#endif
+    return slack_number;
 }

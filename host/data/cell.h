@@ -20,7 +20,10 @@ typedef struct al_cell {
     };
     uint32_t len; /* of text */
     uint8_t kind;
+    bool slack; /* AL_CELL_SLACK readable bytes follow the text: it can be had without a loop */
 } al_cell;
+
+#define AL_CELL_SLACK 32
 
 /* Rows of one sheet, in order: cells[row * columns + column]. */
 typedef struct al_batch {
@@ -41,6 +44,14 @@ static inline void al_cell_parse(al_cell *cell, const char *text, size_t len);
 const char *al_cell_number(al_cell *cell, const char *text, const char *end);
 /* The same, but all of text must be the number: false when it is none. */
 bool al_cell_whole_number(al_cell *cell, const char *text, size_t len);
+
+typedef bool al_cell_number_fn(al_cell *cell, const char *text, size_t len);
+/* What al_cell_whole_number does, as this processor does it best, for texts with AL_CELL_SLACK
+ * readable bytes behind them. */
+al_cell_number_fn *al_cell_slack_number(void);
+/* al_cell_parse with it. */
+static inline void al_cell_parse_slack(al_cell *cell, const char *text, size_t len,
+                                       al_cell_number_fn *number);
 
 static inline al_cell al_cell_null(void)
 {
@@ -66,6 +77,16 @@ static inline void al_cell_parse(al_cell *cell, const char *text, size_t len)
     else if (((unsigned char)(*text - '0') > 9 && *text != '-') ||
              !al_cell_whole_number(cell, text, len))
         *cell = al_cell_text(text, len);
+}
+
+static inline void al_cell_parse_slack(al_cell *cell, const char *text, size_t len,
+                                       al_cell_number_fn *number)
+{
+    if (len == 0)
+        *cell = al_cell_null();
+    else if (((unsigned char)(*text - '0') > 9 && *text != '-') || !number(cell, text, len))
+        *cell =
+            (al_cell){ .text = text, .len = (uint32_t)len, .kind = AL_CELL_TEXT, .slack = true };
 }
 
 #endif

@@ -57,9 +57,9 @@ static void scale(al_sum *s)
 
 static inline void step(al_sum *s, double v)
 {
-    double t = s->sum + v;
+    double t = s->sum + v, added = t - s->sum;
 
-    s->rest += fabs(s->sum) >= fabs(v) ? (s->sum - t) + v : (v - t) + s->sum;
+    s->rest += (s->sum - (t - added)) + (v - added);
     s->sum = t;
 }
 
@@ -214,12 +214,13 @@ static void add_hint(al_part *p, const al_cell *cell)
     }
 }
 
-void al_part_clear(al_part *p, size_t columns)
+int al_part_clear(al_part *p, size_t columns, size_t rows, const al_values *values)
 {
     al_counts counts = p->counts;
+    int rc = al_counts_clear(&counts, columns, rows, values);
 
-    al_counts_clear(&counts, columns);
     *p = (al_part){ .counts = counts };
+    return rc;
 }
 
 void al_part_close(al_part *p)
@@ -227,18 +228,45 @@ void al_part_close(al_part *p)
     al_counts_close(&p->counts);
 }
 
-static inline void add_number(al_part *p, const al_cell *cell, double v)
+static void add_numbers(al_part *p, const al_cell *cells, size_t n, size_t stride)
 {
-    if (p->numbers == 0 || v < p->least_number) {
-        p->least = *cell;
-        p->least_number = v;
+    const al_cell *cell = cells, *least = NULL, *most = NULL;
+    double least_number = p->numbers ? p->least_number : INFINITY;
+    double most_number = p->numbers ? p->most_number : -INFINITY;
+    uint64_t numbers = 0, texts = 0;
+    al_sum sum = p->sum;
+
+    for (size_t i = 0; i < n; i++, cell += stride) {
+        double v;
+
+        switch (cell->kind) {
+        case AL_CELL_NULL: continue;
+        case AL_CELL_INTEGER: v = (double)cell->integer; break;
+        case AL_CELL_REAL: v = cell->real; break;
+        default: texts++; continue;
+        }
+        if (v < least_number) {
+            least_number = v;
+            least = cell;
+        }
+        if (v > most_number) {
+            most_number = v;
+            most = cell;
+        }
+        add_to(&sum, v);
+        numbers++;
     }
-    if (p->numbers == 0 || v > p->most_number) {
-        p->most = *cell;
-        p->most_number = v;
+    if (least) {
+        p->least = *least;
+        p->least_number = least_number;
     }
-    add_to(&p->sum, v);
-    p->numbers++;
+    if (most) {
+        p->most = *most;
+        p->most_number = most_number;
+    }
+    p->sum = sum;
+    p->numbers += numbers;
+    p->texts += texts;
 }
 
 static void look_at_text(void *part, const al_cell *text, uint32_t n)
@@ -258,28 +286,28 @@ static void look_at_text(void *part, const al_cell *text, uint32_t n)
 
 int al_part_add(al_part *p, const al_cell *cells, size_t n, size_t stride, size_t hints)
 {
-    const al_cell *cell = cells;
-
     for (size_t i = 0; i < n && i < hints; i++)
         add_hint(p, &cells[i * stride]);
-    for (size_t i = 0; i < n; i++, cell += stride)
-        switch (cell->kind) {
-        case AL_CELL_NULL: break;
-        case AL_CELL_INTEGER: add_number(p, cell, (double)cell->integer); break;
-        case AL_CELL_REAL: add_number(p, cell, cell->real); break;
-        default: p->texts++;
-        }
+    add_numbers(p, cells, n, stride);
     if (al_counts_add(&p->counts, cells, n, stride) != AL_OK)
         return AL_ENOMEM;
-    if (p->texts > 0) /* while they are in the cache */
+    if (p->texts == 0)
+        return AL_OK;
+    if (!p->counts.estimate) { /* while they are in the cache */
         al_counts_texts(&p->counts, false, look_at_text, p);
+        return AL_OK;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (cells[i * stride].kind == AL_CELL_TEXT)
+            look_at_text(p, &cells[i * stride], 1);
     return AL_OK;
 }
 
-void al_part_end(al_part *p)
+int al_part_end(al_part *p)
 {
-    if (p->texts > 0)
+    if (p->texts > 0 && !p->counts.estimate)
         al_counts_texts(&p->counts, true, look_at_text, p);
+    return al_counts_end(&p->counts);
 }
 
 static void take_numbers(al_column *c, const al_part *p)
@@ -311,7 +339,7 @@ static void take_texts(al_column *c, const al_part *p)
     c->texts += p->texts;
 }
 
-int al_column_take(al_column *c, const al_part *p)
+int al_column_take(al_column *c, al_part *p)
 {
     take_numbers(c, p);
     take_texts(c, p);

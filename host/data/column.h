@@ -54,20 +54,21 @@ typedef struct al_column {
     al_values *values;
 } al_column;
 
-/* Empties a part (of zeros, or used before) of one of so many columns; its memory is kept. */
-void al_part_clear(al_part *p, size_t columns);
+/* Empties a part (of zeros, or used before) of one of so many columns, for about so many rows; its
+ * memory is kept. values: the column's, or NULL, as al_counts_clear has it. AL_OK or AL_ENOMEM. */
+int al_part_clear(al_part *p, size_t columns, size_t rows, const al_values *values);
 void al_part_close(al_part *p);
 /* The next n cells: cells[0], cells[stride] …; the first `hints` of them say what type the column
  * has. Texts must stay until the part is taken. AL_OK or AL_ENOMEM. */
 int al_part_add(al_part *p, const al_cell *cells, size_t n, size_t stride, size_t hints);
-/* All its cells were added. */
-void al_part_end(al_part *p);
+/* All its cells were added. AL_OK or AL_ENOMEM. */
+int al_part_end(al_part *p);
 
 /* label is UTF-8 and copied; AL_OK or AL_ENOMEM. */
 int al_column_open(al_column *c, const char *name, const char *label, size_t len);
 void al_column_close(al_column *c);
 /* Takes the next segment's part. AL_OK or AL_ENOMEM. */
-int al_column_take(al_column *c, const al_part *p);
+int al_column_take(al_column *c, al_part *p);
 
 const char *al_column_type(const al_column *c); /* integer, real, date, boolean, text */
 bool al_column_mean(const al_column *c, double *mean);

@@ -327,6 +327,7 @@ void al_csv_fields_open(al_csv_fields *f, const char *text, size_t len, const ui
         .line = line,
         .bits = len ? ends[0] : 0,
         .counted_line = line,
+        .number = al_cell_slack_number(),
     };
 }
 
@@ -359,7 +360,7 @@ static char *scratch_room(al_csv_fields *f, size_t bytes)
         size_t room = s && s->room >= PIECES ? s->room * 2 : PIECES;
 
         room = room < bytes ? bytes : room;
-        s = malloc(sizeof *s + room);
+        s = malloc(sizeof *s + room + AL_CELL_SLACK);
         if (!s)
             return NULL;
         s->next = f->scratch;
@@ -456,7 +457,7 @@ static inline int record(al_csv_fields *f, al_cell *cells, size_t room, bool num
                 return cell_too_long(n + 1, f->max_cell, line_of(f, from), err);
             if (n < room) {
                 if (numbers || cell.len == 0)
-                    al_cell_parse(&cells[n], cell.text, cell.len);
+                    al_cell_parse_slack(&cells[n], cell.text, cell.len, f->number);
                 else
                     cells[n] = cell;
             }

@@ -60,6 +60,7 @@ typedef struct al_csv_fields { /* reads the fields of a text that was scanned */
     /* private */
     size_t at, start, word, counted;
     uint64_t bits, counted_line;
+    al_cell_number_fn *number;
     struct al_csv_scratch *scratch; /* fields without their doubled quotes */
 } al_csv_fields;
 

@@ -19,7 +19,7 @@
 #define PAGE_SIZE      16384
 #define DEFAULT_BUDGET (UINT64_C(256) << 20)
 
-#define SLICE_CELLS 32768 /* cells that stay in the processor's cache while they are looked at */
+#define SLICE_CELLS 4096 /* cells that stay in the processor's cache while they are looked at */
 
 struct sheet {
     char *name, *table;
@@ -57,7 +57,7 @@ struct al_dataset {
     struct sheet *sheets;
     size_t nsheets;
     al_pool *pool;
-    pthread_mutex_t mutex; /* of `free`, and of row counts that others see */
+    pthread_mutex_t mutex; /* of `free`, and of the columns while there are jobs */
     al_rows *free;
     struct copy *copy;
 };
@@ -222,9 +222,13 @@ int al_dataset_sheet(al_dataset *d, const char *name, const char *table, const a
 int al_dataset_column(al_dataset *d, const al_cell *label, al_err *err)
 {
     struct sheet *s = &d->sheets[d->nsheets - 1];
+    int rc;
 
     assert(s->ncolumns < AL_DATASET_MAX_COLUMNS);
-    return add_column(s, label) == AL_OK ? AL_OK : no_memory(err);
+    pthread_mutex_lock(&d->mutex);
+    rc = add_column(s, label);
+    pthread_mutex_unlock(&d->mutex);
+    return rc == AL_OK ? AL_OK : no_memory(err);
 }
 
 /* What the values of all columns cost, and where they cost most. */
@@ -246,31 +250,25 @@ static uint64_t values_cost(const al_dataset *d, al_values **most)
     return all;
 }
 
-static int settle_all(al_dataset *d, bool direct)
-{
-    for (size_t i = 0; i < d->nsheets; i++)
-        for (size_t k = 0; k < d->sheets[i].ncolumns; k++)
-            if (al_values_settle(d->sheets[i].columns[k].values, direct) != AL_OK)
-                return AL_ENOMEM;
-    return AL_OK;
-}
-
-/* The column whose values cost most becomes an estimate, until the rest fits. What they cost is
- * known exactly only when they are settled. */
+/* Where the values of all columns cost too much, those that cost most become estimates, until the
+ * rest fits. */
 static int keep_budget(al_dataset *d)
 {
-    const uint64_t budget = d->options.values_budget;
     al_values *most = NULL;
-    uint64_t cost = values_cost(d, &most);
 
-    if (cost <= budget)
+    if (values_cost(d, &most) <= d->options.values_budget)
         return AL_OK;
-    if (settle_all(d, false) != AL_OK)
-        return AL_ENOMEM;
-    while ((cost = values_cost(d, &most)) > budget)
+    for (size_t i = 0; i < d->nsheets; i++)
+        for (size_t k = 0; k < d->sheets[i].ncolumns; k++) {
+            al_values *v = d->sheets[i].columns[k].values;
+
+            if (al_values_unsettled(v) && al_values_settle(v) != AL_OK)
+                return AL_ENOMEM;
+        }
+    while (values_cost(d, &most) > d->options.values_budget)
         if (al_values_estimate(most) != AL_OK)
             return AL_ENOMEM;
-    return settle_all(d, cost > budget / 2); /* if so, it would soon be to do again */
+    return AL_OK;
 }
 
 /* Segments. */
@@ -285,6 +283,9 @@ static void begin_rows(al_rows *r)
 /* Parts for so many columns, those that are new empty. */
 static int need_parts(al_rows *r, size_t columns)
 {
+    al_dataset *d = r->dataset;
+    int rc = AL_OK;
+
     if (columns > r->columns_room) {
         al_part *more = realloc(r->parts, columns * sizeof *more);
 
@@ -294,9 +295,17 @@ static int need_parts(al_rows *r, size_t columns)
         r->parts = more;
         r->columns_room = columns;
     }
-    for (; r->ncolumns < columns; r->ncolumns++)
-        al_part_clear(&r->parts[r->ncolumns], columns);
-    return AL_OK;
+    if (r->ncolumns >= columns)
+        return AL_OK;
+    pthread_mutex_lock(&d->mutex);
+    for (; r->ncolumns < columns && rc == AL_OK; r->ncolumns++) {
+        const struct sheet *s = &d->sheets[d->nsheets - 1];
+
+        rc = al_part_clear(&r->parts[r->ncolumns], columns, (size_t)r->job->rows,
+                           r->ncolumns < s->ncolumns ? s->columns[r->ncolumns].values : NULL);
+    }
+    pthread_mutex_unlock(&d->mutex);
+    return rc;
 }
 
 static int add_slice(al_rows *r, const al_cell *cells, size_t rows, size_t columns, al_err *err)
@@ -344,7 +353,8 @@ static int segment_run(void *segment, al_err *err)
     assert(r->rows == r->job->rows);
     al_pages_end(&r->pages);
     for (size_t i = 0; i < r->ncolumns; i++)
-        al_part_end(&r->parts[i]);
+        if (al_part_end(&r->parts[i]) != AL_OK)
+            return no_memory(err);
     return AL_OK;
 }
 
@@ -696,39 +706,27 @@ static int write_columns(al_dataset *d, al_err *err)
     return rc;
 }
 
-struct finishing {
-    al_dataset *dataset;
-    al_scratch scratch[AL_WORK_MAX_THREADS];
-};
-
 static int finish_values(void *arg, const al_work_part *part, al_err *err)
 {
-    struct finishing *f = arg;
-    const struct sheet *s = f->dataset->sheets;
+    const al_dataset *d = arg;
+    const struct sheet *s = d->sheets;
     size_t column = part->index;
 
     while (column >= s->ncolumns)
         column -= s++->ncolumns;
-    return al_values_finish(s->columns[column].values, &f->scratch[part->thread]) == AL_OK
-               ? AL_OK
-               : no_memory(err);
+    return al_values_finish(s->columns[column].values) == AL_OK ? AL_OK : no_memory(err);
 }
 
 /* Columns with many values take their time. */
 static int finish_all_values(al_dataset *d, al_err *err)
 {
-    struct finishing f = { .dataset = d };
     size_t columns = 0;
     al_work work;
-    int rc;
 
     for (size_t i = 0; i < d->nsheets; i++)
         columns += d->sheets[i].ncolumns;
     al_work_init(&work, al_pool_threads(d->pool), NULL);
-    rc = al_work_each(&work, columns, finish_values, &f, err);
-    for (unsigned i = 0; i < AL_WORK_MAX_THREADS; i++)
-        al_scratch_free(&f.scratch[i]);
-    return rc;
+    return al_work_each(&work, columns, finish_values, d, err);
 }
 
 int al_dataset_finish(al_dataset *d, const al_dataset_meta *meta, al_err *err)

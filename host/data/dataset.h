@@ -14,7 +14,7 @@
 
 #define AL_DATASET_VERSION     1
 #define AL_DATASET_APPLICATION 0x416c6973u /* "Alis" in the header of the file */
-#define AL_DATASET_SEGMENT     (UINT64_C(8) << 20)
+#define AL_DATASET_SEGMENT     (UINT64_C(2) << 20)
 #define AL_DATASET_MAX_COLUMNS 2000 /* SQLite's own */
 
 typedef struct al_dataset al_dataset;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define BATCH_CELLS  32768 /* they and their text stay in the processor's cache */
+#define BATCH_CELLS  8192 /* they and their text stay in the processor's cache */
 #define WINDOW_BYTES (AL_DATASET_SEGMENT + (512u << 10)) /* most segments fit */
 
 struct state {

@@ -288,7 +288,7 @@ static int look_at_last(struct state *s, const al_json_segment *text, al_err *er
     al_err found = { 0 };
     al_batch b = { .rows = 1 };
     size_t known;
-    int rc = AL_OK, before;
+    int rc = AL_OK, before = AL_OK;
 
     if (s->scan.at - s->scan.end > AL_JSON_MAX_RECORD) {
         rc = too_long(last.line, &found);
@@ -298,12 +298,14 @@ static int look_at_last(struct state *s, const al_json_segment *text, al_err *er
     }
     if (rc == AL_OK)
         return rc;
-    ended.len = s->scan.end;
-    ended.last = false;
-    before = open_rows(s, &ended, &rows, &known, err);
-    while (before == AL_OK && b.rows > 0)
-        before = al_jsonrows_next(rows, SIZE_MAX, &b, err);
-    al_jsonrows_close(rows);
+    if (s->scan.end > 0) {
+        ended.len = s->scan.end;
+        ended.last = false;
+        before = open_rows(s, &ended, &rows, &known, err);
+        while (before == AL_OK && b.rows > 0)
+            before = al_jsonrows_next(rows, SIZE_MAX, &b, err);
+        al_jsonrows_close(rows);
+    }
     if (before != AL_OK)
         return before;
     if (err)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLACK 16 /* bytes behind a row's values that may be written over */
+#define SLACK AL_CELL_SLACK /* bytes behind a row's values that may be written over */
 
 static int no_memory(al_err *err)
 {
@@ -178,10 +178,15 @@ static inline uint64_t big_endian(uint64_t v)
 #endif
 }
 
-/* Copies short texts without a call. */
-static inline void copy_text(unsigned char *to, const char *from, size_t len)
+/* Copies short texts without a call; up to SLACK bytes more than there are. */
+static inline void copy_text(unsigned char *to, const al_cell *cell)
 {
-    if (len > 16) {
+    const char *from = cell->text;
+    const size_t len = cell->len;
+
+    if (cell->slack && len <= SLACK) {
+        memcpy(to, from, SLACK);
+    } else if (len > 16) {
         memcpy(to, from, len);
     } else if (len >= 8) {
         uint64_t a, b;
@@ -285,7 +290,7 @@ static int encode(al_pages *p, const al_cell *cells, size_t n, struct record *r,
             break;
         case AL_CELL_TEXT:
             type = al_put_varint(type, 2 * (uint64_t)cell->len + 13);
-            copy_text(value, cell->text, cell->len);
+            copy_text(value, cell);
             value += cell->len;
             break;
         default: *type++ = 0;

@@ -1,7 +1,10 @@
 /* Tables with open addressing and 16-byte slots, at a place that is a monotone function of the
- * hash: a table grows in one sequential walk, without hashing again. That of a segment is small
- * enough for the processor's cache; that of a column is added to in blocks: prefetch all, then look
- * up all.
+ * hash: a table grows in one sequential walk, without hashing again. They serve columns of few
+ * values.
+ *
+ * Many values would be looked up in a table that no cache holds. So those of a segment are listed,
+ * and made a pile, parted by their hashes into pieces. When it matters which of them are the same,
+ * the first pieces of all piles are united in a small table, then the second ones, and so on.
  *
  * The estimate is HyperLogLog with 2^14 registers (0.8 % standard error). */
 #include "data/values.h"
@@ -15,24 +18,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK            64 /* values of a run that are spread at a time */
-#define TAKEN            16 /* values whose slots are on their way before the first is looked up */
-#define TABLE_LEAST      32 /* values that the table of any segment may have */
-#define TABLE_MOST       4096    /* and at most; what follows is listed */
-#define TABLES_ALL       49152   /* values of the tables of all columns of a segment */
-#define FIRST_ROOM       64      /* slots of a new table */
-#define SMALL_ROOM       262144  /* slots; smaller tables grow fast, */
-#define LARGE_ROOM       1048576 /* larger ones slowly, for they are most of all memory */
-#define CHUNK_MIN        1024
-#define CHUNK_MAX        (1u << 20)
-#define PIECE            4096 /* values that are united at a time, about */
-#define MOST_PIECES_BITS 10
-#define SLOT_COST        32 /* a slot and its share of the empty ones */
-#define MAX_RUN          ((UINT64_C(256) << 20) / SLOT_COST) /* a longer one that ends: an estimate */
-#define KEPT             4096 /* values at most that an estimate goes on counting */
-#define REG_BITS         14
-#define REGISTERS        (1u << REG_BITS)
-#define HASH_BITS        29 /* of a hash, in the tag */
+#define BLOCK         32      /* values that are looked at before they are counted */
+#define SPREAD        65536   /* values of a run that make a pile */
+#define TABLE_LEAST   32      /* values that the table of any segment may have */
+#define TABLE_MOST    4096    /* and at most; what follows is listed */
+#define TABLES_ALL    49152   /* values of the tables of all columns of a segment */
+#define FIRST_ROOM    64      /* slots of a new table */
+#define SMALL_ROOM    262144  /* slots; smaller tables grow fast, */
+#define LARGE_ROOM    1048576 /* larger ones slowly, for they are most of all memory */
+#define CHUNK_MIN     1024
+#define CHUNK_MAX     (1u << 20)
+#define PIECE_BITS    8
+#define PIECES        (1u << PIECE_BITS) /* of a pile */
+#define UNITED_LEAST  2048               /* values that are united at a time, about */
+#define SLOT_COST     32                 /* a slot of a table, and its share of the empty ones */
+#define MAX_RUN       ((UINT64_C(256) << 20) / SLOT_COST) /* a longer one that ends: an estimate */
+#define SETTLE_GROWTH 16   /* settling is worth while when so much of all is new: 1 of 16 */
+#define KEPT          4096 /* values at most that an estimate goes on counting */
+#define REG_BITS      14
+#define REGISTERS     (1u << REG_BITS)
+#define HASH_BITS     29 /* of a hash, in the tag */
 
 /* Kinds of value. All but LONG_TEXT are in the key: a real that is a whole number as that integer,
  * a text of up to SHORT bytes as they are, with their number in the last byte. Halves of kinds are
@@ -61,21 +66,35 @@ struct al_chunk { /* kept texts: length, bytes, length, bytes … */
     unsigned char bytes[];
 };
 
+/* Values one by one, some of them several times. Those of piece i end at ends[i], and the pieces
+ * follow each other; the texts lie behind them. */
+struct al_pile {
+    uint64_t text_bytes;
+    uint32_t ends[PIECES];
+    struct al_slot slots[];
+};
+
 struct al_values {
     bool scattered;    /* until then the values are run_first, run_first + 1 …: row ids, mostly */
     int64_t run_first; /* they need no table */
     uint64_t run;
-    al_table table;
-    /* What came since: values one by one, some of them several times, in order. Once there is one,
-     * all go here, until they are settled. */
-    struct al_slot *pending;
-    size_t npending, pending_room;
-    bool direct;   /* they go to the table at once */
-    bool finished; /* the table is gone; its `used` and these are left */
-    struct al_slot top[AL_VALUES_TOP];
-    size_t ntop;
-    unsigned char *registers; /* NULL: exact */
-    uint64_t exact_distinct;  /* when it became an estimate */
+    al_table table;         /* of segments with few values */
+    struct al_pile **piles; /* of the others */
+    size_t npiles, piles_room;
+    uint64_t piled, piled_text; /* values in the piles, and bytes of their texts */
+    struct {
+        uint64_t piled, piled_text; /* of these it is known that */
+        uint64_t distinct, text;    /* there are so many, with so many bytes, */
+        bool dense;                 /* which was hardly fewer than before */
+        struct al_slot top[AL_VALUES_TOP];
+        size_t ntop;
+    } settled;
+    bool finished; /* only what is settled is left */
+    /* An estimate, from when there are registers: which values the table has does not change any
+     * more, and what is counted since is in `kept`, by slots: other threads look up meanwhile. */
+    _Atomic(unsigned char *) registers;
+    uint32_t *kept;
+    uint64_t exact_distinct; /* when it became one */
 };
 
 static inline uint64_t mix(uint64_t x)
@@ -130,11 +149,19 @@ static inline const char *text_of(const struct al_listed *it)
     return (const char *)(uintptr_t)it->key;
 }
 
-static inline uint64_t short_key(const char *text, uint32_t len)
+static inline uint64_t short_key(const al_cell *cell)
 {
+    const char *text = cell->text;
+    const uint32_t len = cell->len;
     unsigned char bytes[8] = { 0 };
     uint64_t key;
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (cell->slack) {
+        memcpy(&key, text, sizeof key);
+        return (key & ~(~UINT64_C(0) << 8 * len)) | (uint64_t)len << 8 * SHORT;
+    }
+#endif
     if (len >= 4) {
         memcpy(bytes + len - 4, text + len - 4, 4);
         memcpy(bytes, text, 4);
@@ -155,7 +182,7 @@ static inline al_cell short_text(const uint64_t *key)
     return al_cell_text(bytes, (unsigned char)bytes[SHORT]);
 }
 
-static inline struct al_listed listed(const al_cell *cell)
+static inline __attribute__((always_inline)) struct al_listed listed(const al_cell *cell)
 {
     uint64_t key = (uint64_t)cell->integer, hash;
     unsigned kind = INTEGER;
@@ -167,7 +194,7 @@ static inline struct al_listed listed(const al_cell *cell)
     }
     if (cell->kind == AL_CELL_TEXT) {
         kind = SHORT_TEXT;
-        key = short_key(cell->text, cell->len);
+        key = short_key(cell);
     } else if (cell->kind == AL_CELL_REAL) {
         bool whole = cell->real >= -0x1p63 && cell->real < 0x1p63 &&
                      cell->real == (double)(int64_t)cell->real;
@@ -351,6 +378,7 @@ static inline int add_value(al_table *t, const struct al_listed *it, uint32_t co
 
     if (!s->count)
         return fill(t, s, it, count);
+    s->tag &= tag_of(it); /* the integer, of the two kinds that are one value */
     s->count += count;
     return AL_OK;
 }
@@ -388,10 +416,12 @@ void al_counts_close(al_counts *c)
 {
     table_close(&c->table);
     free(c->list);
+    free(c->pile);
+    free(c->registers);
     memset(c, 0, sizeof *c);
 }
 
-void al_counts_clear(al_counts *c, size_t columns)
+int al_counts_clear(al_counts *c, size_t columns, size_t cells, const al_values *v)
 {
     size_t most = TABLES_ALL / (columns ? columns : 1);
 
@@ -404,8 +434,18 @@ void al_counts_clear(al_counts *c, size_t columns)
     }
     c->table.used = c->listed = c->told = 0;
     c->most = most < TABLE_LEAST ? TABLE_LEAST : most > TABLE_MOST ? TABLE_MOST : most;
+    c->cells = cells;
     c->scattered = false;
     c->run = 0;
+    free(c->pile); /* it was not taken */
+    c->pile = NULL;
+    c->estimate = v && v->registers ? v : NULL;
+    if (!c->estimate)
+        return AL_OK;
+    c->scattered = true;
+    free(c->registers);
+    c->registers = calloc(REGISTERS, 1);
+    return c->registers ? AL_OK : AL_ENOMEM;
 }
 
 static int list_all(al_counts *c, const al_cell *cells, size_t n, size_t stride)
@@ -413,8 +453,11 @@ static int list_all(al_counts *c, const al_cell *cells, size_t n, size_t stride)
     const al_cell *cell = cells;
 
     if (c->listed + n > c->list_room) {
-        size_t room = (c->listed + n) + (c->listed + n) / 2;
-        struct al_listed *more = realloc(c->list, room * sizeof *more);
+        size_t room = c->listed + n + c->listed / 2;
+        struct al_listed *more;
+
+        room = room < c->cells ? c->cells : room;
+        more = realloc(c->list, room * sizeof *more);
 
         if (!more)
             return AL_ENOMEM;
@@ -427,20 +470,26 @@ static int list_all(al_counts *c, const al_cell *cells, size_t n, size_t stride)
     return AL_OK;
 }
 
+/* Hashes first, so that no wrong guess about a value holds up the way to another one's slot. */
 static int count_cells(al_counts *c, const al_cell *cells, size_t n, size_t stride)
 {
-    for (size_t i = 0; i < n; i++, cells += stride) {
-        struct al_listed it;
+    for (size_t done = 0; done < n;) {
+        const size_t end = n - done < BLOCK ? n : done + BLOCK;
+        struct al_listed block[BLOCK];
+        size_t have = 0;
 
-        if (cells->kind == AL_CELL_NULL)
-            continue;
         if (c->table.used >= c->most) {
             c->listing = true;
-            return list_all(c, cells, n - i, stride);
+            return list_all(c, cells + done * stride, n - done, stride);
         }
-        it = listed(cells);
-        if (make_room(&c->table, 1) != AL_OK || add_value(&c->table, &it, 1) != AL_OK)
+        for (; done < end; done++)
+            if (cells[done * stride].kind != AL_CELL_NULL)
+                block[have++] = listed(&cells[done * stride]);
+        if (make_room(&c->table, have) != AL_OK)
             return AL_ENOMEM;
+        for (size_t i = 0; i < have; i++)
+            if (add_value(&c->table, &block[i], 1) != AL_OK)
+                return AL_ENOMEM;
     }
     return AL_OK;
 }
@@ -469,10 +518,8 @@ static size_t follow_run(al_counts *c, const al_cell *cells, size_t n, size_t st
     return n;
 }
 
-typedef int add_fn(void *to, const al_cell *cells, size_t n, size_t stride);
-
 /* The values of a run go where others go. */
-static int spread_run(int64_t first, uint64_t n, add_fn *add, void *to)
+static int spread_run(int64_t first, uint64_t n, al_counts *c)
 {
     al_cell cells[BLOCK];
 
@@ -481,15 +528,37 @@ static int spread_run(int64_t first, uint64_t n, add_fn *add, void *to)
 
         for (; have < BLOCK && i < n; have++, i++)
             cells[have] = al_cell_integer(first + (int64_t)i);
-        if (add(to, cells, have, 1) != AL_OK)
+        if (count_or_list(c, cells, have, 1) != AL_OK)
             return AL_ENOMEM;
     }
     return AL_OK;
 }
 
-static int add_to_counts(void *c, const al_cell *cells, size_t n, size_t stride)
+static inline void observe(unsigned char *registers, uint64_t hash)
 {
-    return count_or_list(c, cells, n, stride);
+    size_t i = (size_t)(hash >> (64 - REG_BITS));
+    uint64_t rest = hash << REG_BITS;
+    unsigned char rank = (unsigned char)(rest ? __builtin_clzll(rest) + 1 : 64 - REG_BITS + 1);
+
+    if (registers[i] < rank)
+        registers[i] = rank;
+}
+
+static int observe_cells(al_counts *c, const al_cell *cells, size_t n, size_t stride)
+{
+    const al_table *kept = &c->estimate->table;
+
+    for (size_t i = 0; i < n; i++, cells += stride) {
+        struct al_listed it;
+
+        if (cells->kind == AL_CELL_NULL)
+            continue;
+        it = listed(cells);
+        observe(c->registers, full_hash(&it));
+        if (kept->used > 0 && find(kept, &it)->count && list_all(c, cells, 1, 1) != AL_OK)
+            return AL_ENOMEM;
+    }
+    return AL_OK;
 }
 
 int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride)
@@ -498,9 +567,11 @@ int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride)
 
     if (done == n)
         return AL_OK;
+    if (c->estimate)
+        return observe_cells(c, cells, n, stride);
     if (!c->scattered) {
         c->scattered = true;
-        if (spread_run(c->run_first, c->run, add_to_counts, c) != AL_OK)
+        if (spread_run(c->run_first, c->run, c) != AL_OK)
             return AL_ENOMEM;
     }
     return count_or_list(c, cells + done * stride, n - done, stride);
@@ -521,119 +592,6 @@ void al_counts_texts(al_counts *c, bool all, al_counts_fn *fn, void *arg)
         text = value_of(s);
         fn(arg, &text, s->count);
     }
-}
-
-/* ---- the values of a column ---- */
-
-int al_values_open(al_values **out)
-{
-    al_values_prepare();
-    *out = calloc(1, sizeof **out);
-    return *out ? AL_OK : AL_ENOMEM;
-}
-
-void al_values_close(al_values *v)
-{
-    if (!v)
-        return;
-    table_close(&v->table);
-    free(v->pending);
-    free(v->registers);
-    free(v);
-}
-
-static void observe(al_values *v, uint64_t hash)
-{
-    size_t i = (size_t)(hash >> (64 - REG_BITS));
-    uint64_t rest = hash << REG_BITS;
-    unsigned char rank = (unsigned char)(rest ? __builtin_clzll(rest) + 1 : 64 - REG_BITS + 1);
-
-    if (v->registers[i] < rank)
-        v->registers[i] = rank;
-}
-
-/* For an estimate: only values that were frequent are still in the table. */
-static void observe_again(al_values *v, const struct al_listed *it, uint32_t times)
-{
-    observe(v, full_hash(it));
-    if (v->table.used > 0) {
-        struct al_slot *s = find(&v->table, it);
-
-        if (s->count)
-            s->count += times;
-    }
-}
-
-static int defer(al_values *v, const struct al_listed *list, size_t n, const uint32_t *counts)
-{
-    if (v->npending + n > v->pending_room) {
-        size_t room = v->npending + n + (v->npending + n) / 2;
-        struct al_slot *more = realloc(v->pending, room * sizeof *more);
-
-        if (!more)
-            return AL_ENOMEM;
-        v->pending = more;
-        v->pending_room = room;
-    }
-    for (size_t i = 0; i < n; i++) {
-        const struct al_listed *it = &list[i];
-        bool text = it->len < IN_KEY(0);
-        uint64_t key = text ? keep_text(&v->table, text_of(it), it->len) : it->key;
-
-        if (text && !key)
-            return AL_ENOMEM;
-        v->pending[v->npending++] = (struct al_slot){ key, tag_of(it), counts ? counts[i] : 1 };
-    }
-    return AL_OK;
-}
-
-static int take_table(al_values *v, const al_table *t)
-{
-    if (t->used == 0)
-        return AL_OK;
-    if (!v->registers && v->npending == 0 && make_room(&v->table, t->used) != AL_OK)
-        return AL_ENOMEM;
-    for (size_t i = 0; i < t->room; i++) {
-        const uint32_t count = t->slots[i].count;
-        struct al_listed it;
-        int rc = AL_OK;
-
-        if (!count)
-            continue;
-        it = listed_again(&t->slots[i]);
-        if (v->registers)
-            observe_again(v, &it, count);
-        else if (v->npending)
-            rc = defer(v, &it, 1, &count);
-        else
-            rc = add_value(&v->table, &it, count);
-        if (rc != AL_OK)
-            return rc;
-    }
-    return AL_OK;
-}
-
-static int take_list(al_values *v, const struct al_listed *list, size_t n)
-{
-    if (!v->registers && !v->direct)
-        return n ? defer(v, list, n, NULL) : AL_OK;
-    for (size_t from = 0; from < n; from += TAKEN) {
-        size_t to = n - from < TAKEN ? n : from + TAKEN;
-
-        if (v->registers) {
-            for (size_t i = from; i < to; i++)
-                observe_again(v, &list[i], 1);
-            continue;
-        }
-        if (make_room(&v->table, to - from) != AL_OK)
-            return AL_ENOMEM;
-        for (size_t i = from; i < to; i++)
-            __builtin_prefetch(&v->table.slots[place(tag_of(&list[i]), v->table.room)], 1);
-        for (size_t i = from; i < to; i++)
-            if (add_value(&v->table, &list[i], 1) != AL_OK)
-                return AL_ENOMEM;
-    }
-    return AL_OK;
 }
 
 static double number_of(const al_cell *cell)
@@ -669,30 +627,228 @@ static bool before(const struct al_slot *a, const struct al_slot *b)
     return al_cell_compare(&x, &y) < 0;
 }
 
-/* The values that come first of those in n slots; how many, at most AL_VALUES_TOP. */
-static size_t rank(const struct al_slot *slots, size_t n, struct al_slot *top)
+/* ---- piles ---- */
+
+static inline size_t piece_of(uint32_t tag)
 {
-    size_t have = 0;
-
-    for (size_t k = 0; k < n; k++) {
-        const struct al_slot *s = &slots[k];
-        size_t i;
-
-        if (!s->count || (have == AL_VALUES_TOP && s->count < top[have - 1].count))
-            continue;
-        for (i = have < AL_VALUES_TOP ? have++ : have; i > 0 && before(s, &top[i - 1]); i--)
-            if (i < AL_VALUES_TOP)
-                top[i] = top[i - 1];
-        if (i < AL_VALUES_TOP)
-            top[i] = *s;
-    }
-    return have;
+    return tag >> (32 - PIECE_BITS);
 }
 
-/* ---- settling ----
- *
- * A column with many values would look each of them up in a table that no cache holds. So they are
- * kept as they come, and parted by their hashes into pieces that a cache does hold. */
+/* An empty one for values whose numbers in each piece are in counts. */
+static struct al_pile *new_pile(const uint32_t *counts, uint64_t text_bytes)
+{
+    struct al_pile *p;
+    size_t n = 0;
+
+    for (size_t i = 0; i < PIECES; i++)
+        n += counts[i];
+    p = malloc(sizeof *p + n * sizeof *p->slots + text_bytes);
+    if (!p)
+        return NULL;
+    p->text_bytes = text_bytes;
+    for (size_t i = 0, at = 0; i < PIECES; at += counts[i++])
+        p->ends[i] = (uint32_t)at;
+    return p;
+}
+
+/* The next value of its piece. *texts: where the next text goes. */
+static inline void put_in_pile(struct al_pile *p, const struct al_listed *it, uint32_t count,
+                               unsigned char **texts)
+{
+    uint32_t tag = tag_of(it);
+    uint64_t key = it->key;
+
+    if (it->len < IN_KEY(0)) {
+        key = (uint64_t)(uintptr_t)*texts;
+        memcpy(*texts, &it->len, sizeof it->len);
+        memcpy(*texts + sizeof it->len, text_of(it), it->len);
+        *texts += sizeof it->len + it->len;
+    }
+    p->slots[p->ends[piece_of(tag)]++] = (struct al_slot){ key, tag, count };
+}
+
+static inline size_t text_cost(const struct al_listed *it)
+{
+    return it->len < IN_KEY(0) ? sizeof it->len + it->len : 0;
+}
+
+static size_t pile_begin(const struct al_pile *p, size_t piece)
+{
+    return piece ? p->ends[piece - 1] : 0;
+}
+
+static inline size_t pile_size(const struct al_pile *p)
+{
+    return p->ends[PIECES - 1];
+}
+
+int al_counts_end(al_counts *c)
+{
+    uint32_t counts[PIECES] = { 0 };
+    uint64_t text_bytes = 0;
+    unsigned char *texts;
+
+    if (c->listed == 0 || c->estimate)
+        return AL_OK;
+    for (size_t i = 0; i < c->listed; i++) {
+        counts[piece_of(c->list[i].hash)]++;
+        text_bytes += text_cost(&c->list[i]);
+    }
+    c->pile = new_pile(counts, text_bytes);
+    if (!c->pile)
+        return AL_ENOMEM;
+    texts = (unsigned char *)(c->pile->slots + c->listed);
+    for (size_t i = 0; i < c->listed; i++)
+        put_in_pile(c->pile, &c->list[i], 1, &texts);
+    return AL_OK;
+}
+
+/* Those of n slots (some of them free) as a pile; NULL without memory. */
+static struct al_pile *pile_of(const struct al_slot *slots, size_t n)
+{
+    uint32_t counts[PIECES] = { 0 };
+    uint64_t text_bytes = 0;
+    unsigned char *texts;
+    struct al_pile *p;
+    size_t used = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!slots[i].count)
+            continue;
+        used++;
+        counts[piece_of(slots[i].tag)]++;
+        if ((slots[i].tag & 7) == LONG_TEXT)
+            text_bytes += sizeof(uint32_t) + kept_text(slots[i].key).len;
+    }
+    p = new_pile(counts, text_bytes);
+    if (!p)
+        return NULL;
+    texts = (unsigned char *)(p->slots + used);
+    for (size_t i = 0; i < n; i++)
+        if (slots[i].count) {
+            struct al_listed it = listed_again(&slots[i]);
+
+            put_in_pile(p, &it, slots[i].count, &texts);
+        }
+    return p;
+}
+
+/* ---- the values of a column ---- */
+
+int al_values_open(al_values **out)
+{
+    al_values_prepare();
+    *out = calloc(1, sizeof **out);
+    return *out ? AL_OK : AL_ENOMEM;
+}
+
+static void drop_piles(al_values *v)
+{
+    for (size_t i = 0; i < v->npiles; i++)
+        free(v->piles[i]);
+    v->npiles = 0;
+    v->piled = v->piled_text = 0;
+}
+
+void al_values_close(al_values *v)
+{
+    if (!v)
+        return;
+    table_close(&v->table);
+    drop_piles(v);
+    free(v->piles);
+    free(v->registers);
+    free(v->kept);
+    free(v);
+}
+
+static int add_pile(al_values *v, struct al_pile *p)
+{
+    if (v->npiles == v->piles_room) {
+        size_t room = v->piles_room ? v->piles_room * 2 : 16;
+        struct al_pile **more = realloc(v->piles, room * sizeof *more);
+
+        if (!more)
+            return AL_ENOMEM;
+        v->piles = more;
+        v->piles_room = room;
+    }
+    v->piles[v->npiles++] = p;
+    v->piled += pile_size(p);
+    v->piled_text += p->text_bytes;
+    return AL_OK;
+}
+
+/* All values are in piles then. */
+static int pile_table(al_values *v)
+{
+    struct al_pile *p;
+
+    if (v->table.used == 0)
+        return AL_OK;
+    p = pile_of(v->table.slots, v->table.room);
+    if (!p || add_pile(v, p) != AL_OK) {
+        free(p);
+        return AL_ENOMEM;
+    }
+    table_close(&v->table);
+    return AL_OK;
+}
+
+/* What an estimate goes on with: only values that were frequent are still in the table. */
+static void count_kept(al_values *v, const struct al_listed *it, uint32_t times)
+{
+    if (v->table.used > 0) {
+        const struct al_slot *s = find(&v->table, it);
+
+        if (s->count)
+            v->kept[s - v->table.slots] += times;
+    }
+}
+
+static void observe_again(al_values *v, const struct al_slot *slots, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct al_listed it;
+
+        if (!slots[i].count)
+            continue;
+        it = listed_again(&slots[i]);
+        observe(v->registers, full_hash(&it));
+        count_kept(v, &it, slots[i].count);
+    }
+}
+
+static void take_observed(al_values *v, const al_counts *c)
+{
+    unsigned char *registers = v->registers;
+
+    for (size_t i = 0; i < REGISTERS; i++)
+        if (registers[i] < c->registers[i])
+            registers[i] = c->registers[i];
+    for (size_t i = 0; i < c->listed; i++)
+        count_kept(v, &c->list[i], 1);
+}
+
+static int take_table(al_values *v, const al_table *t)
+{
+    if (t->used == 0)
+        return AL_OK;
+    if (make_room(&v->table, t->used) != AL_OK)
+        return AL_ENOMEM;
+    for (size_t i = 0; i < t->room; i++) {
+        struct al_listed it;
+
+        if (!t->slots[i].count)
+            continue;
+        it = listed_again(&t->slots[i]);
+        if (add_value(&v->table, &it, t->slots[i].count) != AL_OK)
+            return AL_ENOMEM;
+    }
+    return AL_OK;
+}
+
+/* ---- settling ---- */
 
 static inline bool same_slots(const struct al_slot *a, const struct al_slot *b)
 {
@@ -707,188 +863,250 @@ static inline bool same_slots(const struct al_slot *a, const struct al_slot *b)
     return x.len == y.len && same_bytes(x.text, y.text, x.len);
 }
 
-static unsigned piece_bits(size_t n)
-{
-    unsigned bits = 0;
+/* Values of all piles without repetitions. */
+struct united {
+    struct al_slot *slots;
+    size_t n;
+    uint64_t repeated; /* bytes of the texts that were left out */
+    uint32_t *places;  /* a table: numbers of slots, from 1 */
+};
 
-    while (bits < MOST_PIECES_BITS && n >> bits > PIECE)
-        bits++;
-    return bits;
+/* The first place from k on that is free, or has a value that may be this one. */
+static inline size_t look_for(const struct united *u, size_t k, size_t room, uint32_t tag)
+{
+    while (u->places[k] && (u->slots[u->places[k] - 1].tag ^ tag) >> 1)
+        k = (k + 1) & (room - 1);
+    return k;
 }
 
-static inline size_t piece_of(const struct al_slot *s, unsigned bits)
+static inline void unite_one(struct united *u, const struct al_slot *it, size_t k, size_t room)
 {
-    return bits ? s->tag >> (32 - bits) : 0;
-}
+    struct al_slot *there;
 
-/* The table's values and then the pending ones, those of a piece together, in the order in which
- * they came. ends: where each piece ends. */
-static void make_pieces(const al_values *v, struct al_slot *out, unsigned bits, size_t *ends)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; i < v->table.room; i++)
-        if (v->table.slots[i].count)
-            ends[piece_of(&v->table.slots[i], bits)]++;
-    for (size_t i = 0; i < v->npending; i++)
-        ends[piece_of(&v->pending[i], bits)]++;
-    for (size_t i = 0; i < (size_t)1 << bits; i++) {
-        size_t n = ends[i];
-
-        ends[i] = at;
-        at += n;
+    while (u->places[k] && !same_slots(&u->slots[u->places[k] - 1], it))
+        k = look_for(u, (k + 1) & (room - 1), room, it->tag);
+    if (!u->places[k]) {
+        u->slots[u->n++] = *it;
+        u->places[k] = (uint32_t)u->n;
+        return;
     }
-    for (size_t i = 0; i < v->table.room; i++)
-        if (v->table.slots[i].count)
-            out[ends[piece_of(&v->table.slots[i], bits)]++] = v->table.slots[i];
-    for (size_t i = 0; i < v->npending; i++)
-        out[ends[piece_of(&v->pending[i], bits)]++] = v->pending[i];
+    there = &u->slots[u->places[k] - 1];
+    there->tag &= it->tag;
+    there->count += it->count;
+    if ((it->tag & 7) == LONG_TEXT)
+        u->repeated += sizeof(uint32_t) + kept_text(it->key).len;
 }
 
-/* The n values of a piece without repetitions, to out (which may be where they are); how many. */
-static size_t unite(const struct al_slot *piece, size_t n, struct al_slot *out, uint32_t *places,
-                    size_t room, uint64_t *text_bytes)
+/* Adds n values; the table has `room` places. Texts are compared when both are on their way. */
+static void unite(struct united *u, const struct al_slot *slots, size_t n, size_t room)
 {
-    size_t have = 0;
+    for (size_t done = 0; done < n; done += BLOCK) {
+        size_t some = n - done < BLOCK ? n - done : BLOCK, at[BLOCK];
 
-    memset(places, 0, room * sizeof *places);
-    for (size_t i = 0; i < n; i++) {
-        const struct al_slot it = piece[i];
-        size_t k = (it.tag >> 3) & (room - 1);
+        for (size_t i = 0; i < some; i++) {
+            const struct al_slot *it = &slots[done + i];
 
-        while (places[k] && !same_slots(&out[places[k] - 1], &it))
-            k = (k + 1) & (room - 1);
-        if (places[k]) {
-            out[places[k] - 1].count += it.count;
-            continue;
+            at[i] = look_for(u, (it->tag >> 3) & (room - 1), room, it->tag);
+            if ((it->tag & 7) == LONG_TEXT && u->places[at[i]]) {
+                __builtin_prefetch((const void *)(uintptr_t)it->key);
+                __builtin_prefetch((const void *)(uintptr_t)u->slots[u->places[at[i]] - 1].key);
+            }
         }
-        out[have++] = it;
-        places[k] = (uint32_t)have;
-        if ((it.tag & 7) == LONG_TEXT)
-            *text_bytes += sizeof(uint32_t) + kept_text(it.key).len;
+        for (size_t i = 0; i < some; i++)
+            unite_one(u, &slots[done + i], at[i], room);
     }
-    return have;
 }
 
-/* All values without repetitions to `all`, which has room for *n, with repetitions; *n becomes how
- * many they are. The order is that of their hashes. */
-static int unite_all(const al_values *v, struct al_slot *all, size_t *n, uint64_t *text_bytes)
+static size_t places_for(size_t n)
 {
-    const unsigned bits = piece_bits(*n);
-    size_t *ends = calloc((size_t)1 << bits, sizeof *ends), most = 0, have = 0, room = 2;
-    uint32_t *places = NULL;
+    size_t room = 2;
 
-    *text_bytes = 0;
-    if (ends) {
-        make_pieces(v, all, bits, ends);
-        for (size_t i = 0, from = 0; i < (size_t)1 << bits; from = ends[i++])
-            most = ends[i] - from > most ? ends[i] - from : most;
-        while (room < 2 * most)
-            room *= 2;
-        places = malloc(room * sizeof *places);
-    }
-    for (size_t i = 0, from = 0; places && i < (size_t)1 << bits; from = ends[i++]) {
-        size_t count = ends[i] - from, fits = 2;
-
-        while (fits < 2 * count)
-            fits *= 2;
-        have += unite(all + from, count, all + have, places, fits, text_bytes);
-    }
-    *n = have;
-    free(ends);
-    if (!places)
-        return AL_ENOMEM;
-    free(places);
-    return AL_OK;
+    while (room < 4 * n)
+        room *= 2;
+    return room;
 }
 
-static void drop_pending(al_values *v)
+/* How many values the pieces [from, to) of all piles have. */
+static size_t pieces_size(const al_values *v, size_t from, size_t to)
 {
-    free(v->pending);
-    v->pending = NULL;
-    v->npending = v->pending_room = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->npiles; i++)
+        n += v->piles[i]->ends[to - 1] - pile_begin(v->piles[i], from);
+    return n;
 }
 
-int al_values_settle(al_values *v, bool direct)
+typedef int united_fn(void *arg, const struct al_slot *slots, size_t n);
+
+/* Calls fn with the different values of all piles, those of `step` pieces at a time; sets the bytes
+ * of the texts that are repeated. AL_OK, or what fn returned, or AL_ENOMEM. */
+static int each_united(const al_values *v, size_t step, united_fn *fn, void *arg,
+                       uint64_t *repeated)
 {
-    const size_t room = v->table.used + v->npending;
-    al_table table = { .chunks = v->table.chunks };
-    struct al_slot *all;
-    size_t n = room;
+    struct united u = { 0 };
+    size_t most = 0;
     int rc;
 
-    v->direct = direct;
-    if (v->npending == 0)
-        return AL_OK;
-    all = al_big_alloc(room * sizeof *all);
-    rc = all ? unite_all(v, all, &n, &table.text_bytes) : AL_ENOMEM;
-    if (rc == AL_OK) { /* before the new table needs its room */
-        al_big_free(v->table.slots, v->table.room * sizeof *v->table.slots);
-        v->table = (al_table){ .chunks = v->table.chunks };
-        drop_pending(v);
-        rc = make_room(&table, n);
-    }
-    for (size_t k = 0; k < n && rc == AL_OK; k++) { /* one walk through the table */
-        size_t i = place(all[k].tag, table.room);
+    for (size_t from = 0; from < PIECES; from += step) {
+        size_t n = pieces_size(v, from, from + step);
 
-        while (table.slots[i].count)
-            i = i + 1 < table.room ? i + 1 : 0;
-        table.slots[i] = all[k];
+        most = n > most ? n : most;
     }
-    al_big_free(all, room * sizeof *all);
-    if (rc != AL_OK)
-        return rc;
-    table.used = n;
-    v->table = table;
+    u.slots = al_big_malloc((most ? most : 1) * sizeof *u.slots);
+    u.places = malloc(places_for(most) * sizeof *u.places);
+    rc = u.slots && u.places ? AL_OK : AL_ENOMEM;
+    for (size_t from = 0; from < PIECES && rc == AL_OK; from += step) {
+        size_t room = places_for(pieces_size(v, from, from + step));
+
+        u.n = 0;
+        memset(u.places, 0, room * sizeof *u.places);
+        for (size_t i = 0; i < v->npiles; i++) {
+            const struct al_pile *p = v->piles[i];
+            size_t begin = pile_begin(p, from);
+
+            unite(&u, p->slots + begin, p->ends[from + step - 1] - begin, room);
+        }
+        rc = fn(arg, u.slots, u.n);
+    }
+    free(u.slots);
+    free(u.places);
+    *repeated = u.repeated;
+    return rc;
+}
+
+static size_t fitting_step(const al_values *v)
+{
+    size_t step = 1;
+
+    while (step < PIECES && v->piled * step / PIECES < UNITED_LEAST)
+        step *= 2;
+    return step;
+}
+
+/* Puts those of n slots that belong there among the first ones. */
+static void rank(const struct al_slot *slots, size_t n, struct al_slot *top, size_t *have)
+{
+    for (size_t k = 0; k < n; k++) {
+        const struct al_slot *s = &slots[k];
+        size_t i;
+
+        if (!s->count || (*have == AL_VALUES_TOP && s->count < top[*have - 1].count))
+            continue;
+        for (i = *have < AL_VALUES_TOP ? (*have)++ : *have; i > 0 && before(s, &top[i - 1]); i--)
+            if (i < AL_VALUES_TOP)
+                top[i] = top[i - 1];
+        if (i < AL_VALUES_TOP)
+            top[i] = *s;
+    }
+}
+
+static int note_united(void *values, const struct al_slot *slots, size_t n)
+{
+    al_values *v = values;
+
+    v->settled.distinct += n;
+    rank(slots, n, v->settled.top, &v->settled.ntop);
     return AL_OK;
 }
 
-void al_scratch_free(al_scratch *s)
+/* One pile that is being made of many. */
+struct compaction {
+    struct al_pile *pile;
+    size_t piece;
+    unsigned char *texts;
+};
+
+static int add_united(void *compaction, const struct al_slot *slots, size_t n)
 {
-    al_big_free(s->bytes, s->room);
-    *s = (al_scratch){ 0 };
+    struct compaction *c = compaction;
+
+    c->pile->ends[c->piece] = (uint32_t)pile_begin(c->pile, c->piece);
+    for (size_t i = 0; i < n; i++) {
+        struct al_listed it = listed_again(&slots[i]);
+
+        put_in_pile(c->pile, &it, slots[i].count, &c->texts);
+    }
+    c->piece++;
+    return AL_OK;
 }
 
-static int scratch_room(al_scratch *s, size_t bytes)
+/* Makes one pile of all. */
+static int compact(al_values *v)
 {
-    if (bytes <= s->room)
-        return AL_OK;
-    al_scratch_free(s);
-    s->bytes = al_big_alloc(bytes);
-    s->room = s->bytes ? bytes : 0;
-    return s->bytes ? AL_OK : AL_ENOMEM;
-}
+    const size_t n = v->settled.distinct;
+    struct compaction c = { 0 };
+    uint64_t repeated;
 
-int al_values_finish(al_values *v, al_scratch *scratch)
-{
-    size_t n = v->table.used + v->npending;
-    uint64_t text_bytes;
-
-    if (v->npending == 0)
-        return AL_OK;
-    if (scratch_room(scratch, n * sizeof(struct al_slot)) != AL_OK ||
-        unite_all(v, scratch->bytes, &n, &text_bytes) != AL_OK)
+    c.pile = malloc(sizeof *c.pile + n * sizeof *c.pile->slots + v->settled.text);
+    if (!c.pile)
         return AL_ENOMEM;
-    v->ntop = rank(scratch->bytes, n, v->top);
-    v->finished = true;
-    al_big_free(v->table.slots, v->table.room * sizeof *v->table.slots);
-    v->table.slots = NULL;
-    v->table.room = 0;
-    v->table.used = n;
-    drop_pending(v);
+    c.pile->text_bytes = v->settled.text;
+    c.texts = (unsigned char *)(c.pile->slots + n);
+    if (each_united(v, 1, add_united, &c, &repeated) != AL_OK) {
+        free(c.pile);
+        return AL_ENOMEM;
+    }
+    drop_piles(v);
+    add_pile(v, c.pile); /* there is room for one */
+    v->settled.piled = v->piled;
+    v->settled.piled_text = v->piled_text;
+    v->settled.ntop = 0; /* the texts have moved */
+    rank(c.pile->slots, n, v->settled.top, &v->settled.ntop);
     return AL_OK;
 }
 
-static int add_to_values(void *v, const al_cell *cells, size_t n, size_t stride)
+/* Which values are the same, but all stay as they are. */
+static int learn(al_values *v)
 {
-    struct al_listed list[BLOCK];
+    uint64_t repeated;
 
-    for (size_t i = 0; i < n; i++)
-        list[i] = listed(&cells[i * stride]);
-    return take_list(v, list, n);
+    if (v->npiles == 0 || v->registers)
+        return AL_OK; /* a table knows */
+    if (pile_table(v) != AL_OK)
+        return AL_ENOMEM;
+    if (v->piled == v->settled.piled)
+        return AL_OK;
+    v->settled.distinct = v->settled.ntop = 0;
+    v->settled.piled = 0; /* until it is over */
+    if (each_united(v, fitting_step(v), note_united, v, &repeated) != AL_OK)
+        return AL_ENOMEM;
+    v->settled.text = v->piled_text - repeated;
+    v->settled.dense = v->settled.distinct >= v->piled - v->piled / SETTLE_GROWTH;
+    v->settled.piled = v->piled;
+    v->settled.piled_text = v->piled_text;
+    return AL_OK;
+}
+int al_values_settle(al_values *v)
+{
+    if (learn(v) != AL_OK)
+        return AL_ENOMEM;
+    if (v->npiles < 2 || v->settled.distinct > v->piled - v->piled / 4)
+        return AL_OK;
+    return compact(v); /* for they are a good deal fewer than they were */
 }
 
-/* The values of the run go where others go. */
+/* The values of a run go where others go. */
+static int take_run(al_values *v, int64_t first, uint64_t n)
+{
+    al_counts part = { .scattered = true };
+    int rc = AL_OK;
+
+    for (uint64_t done = 0; done < n && rc == AL_OK; done += SPREAD) {
+        uint64_t some = n - done < SPREAD ? n - done : SPREAD;
+
+        rc = al_counts_clear(&part, 1, some, NULL);
+        part.scattered = true;
+        if (rc == AL_OK)
+            rc = spread_run(first + (int64_t)done, some, &part);
+        if (rc == AL_OK)
+            rc = al_counts_end(&part);
+        if (rc == AL_OK)
+            rc = al_values_take(v, &part);
+    }
+    al_counts_close(&part);
+    return rc;
+}
+
 static int end_run(al_values *v)
 {
     const uint64_t values = v->run;
@@ -896,14 +1114,14 @@ static int end_run(al_values *v)
     v->scattered = true;
     if (values > MAX_RUN && al_values_estimate(v) != AL_OK)
         return AL_ENOMEM;
-    if (spread_run(v->run_first, values, add_to_values, v) != AL_OK)
+    if (take_run(v, v->run_first, values) != AL_OK)
         return AL_ENOMEM;
     if (v->registers)
         v->exact_distinct = values;
     return AL_OK;
 }
 
-int al_values_take(al_values *v, const al_counts *c)
+int al_values_take(al_values *v, al_counts *c)
 {
     if (!c->scattered && c->run == 0)
         return AL_OK;
@@ -917,52 +1135,108 @@ int al_values_take(al_values *v, const al_counts *c)
     if (!v->scattered && end_run(v) != AL_OK)
         return AL_ENOMEM;
     if (!c->scattered)
-        return spread_run(c->run_first, c->run, add_to_values, v);
-    return take_table(v, &c->table) == AL_OK ? take_list(v, c->list, c->listed) : AL_ENOMEM;
+        return take_run(v, c->run_first, c->run);
+    if (c->estimate) {
+        take_observed(v, c);
+        return AL_OK;
+    }
+    if (v->registers) {
+        observe_again(v, c->table.slots, c->table.used ? c->table.room : 0);
+        if (c->pile)
+            observe_again(v, c->pile->slots, pile_size(c->pile));
+        return AL_OK;
+    }
+    if (take_table(v, &c->table) != AL_OK || (c->pile && add_pile(v, c->pile) != AL_OK))
+        return AL_ENOMEM;
+    c->pile = NULL;
+    return AL_OK;
+}
+
+static uint64_t unsettled(const al_values *v)
+{
+    return v->table.used + v->piled - v->settled.piled;
 }
 
 uint64_t al_values_cost(const al_values *v)
 {
-    return v->registers ? 0
-                        : (v->table.used + v->npending) * (uint64_t)SLOT_COST + v->table.text_bytes;
+    if (v->registers)
+        return 0;
+    return (v->settled.distinct + unsettled(v)) * SLOT_COST + v->table.text_bytes +
+           v->settled.text + v->piled_text - v->settled.piled_text;
 }
 
-/* The smallest count that at most KEPT values exceed. */
-static uint32_t threshold(const al_table *t)
+bool al_values_unsettled(const al_values *v)
 {
-    size_t *above = calloc(KEPT + 2, sizeof *above), total = 0;
+    uint64_t worth = v->settled.dense ? 1 : SETTLE_GROWTH;
+
+    return !v->registers && v->npiles > 0 && unsettled(v) * worth > v->settled.distinct;
+}
+
+/* An estimate that is being made. */
+struct estimation {
+    size_t above[KEPT + 2]; /* values with each count; the last: with a larger one */
+    al_table kept;          /* those with more than */
+    uint32_t least;
+};
+
+/* The smallest count that at most KEPT values exceed. */
+static uint32_t threshold(const struct estimation *e)
+{
+    size_t total = e->above[KEPT + 1];
     uint32_t least = KEPT;
 
-    if (!above)
-        return UINT32_MAX;
-    for (size_t i = 0; i < t->room; i++)
-        above[t->slots[i].count <= KEPT ? t->slots[i].count : KEPT + 1]++;
-    for (total = above[KEPT + 1]; least > 0 && total + above[least] <= KEPT; least--)
-        total += above[least];
-    free(above);
+    for (; least > 0 && total + e->above[least] <= KEPT; least--)
+        total += e->above[least];
     return least;
 }
 
-/* Observes all values, and puts those that occur more than `least` times into kept. */
-static int keep_frequent(al_values *v, al_table *kept, uint32_t least)
+static int keep_frequent(void *estimation, const struct al_slot *slots, size_t n)
 {
-    for (size_t i = 0; i < v->table.room; i++) {
-        const struct al_slot *s = &v->table.slots[i];
+    struct estimation *e = estimation;
+
+    for (size_t i = 0; i < n && e->kept.used <= KEPT; i++) {
         struct al_listed it;
 
-        if (!s->count)
+        if (slots[i].count <= e->least)
             continue;
-        it = listed_again(s);
-        observe(v, full_hash(&it));
-        if (s->count > least && add_value(kept, &it, s->count) != AL_OK)
+        it = listed_again(&slots[i]);
+        if (make_room(&e->kept, 1) != AL_OK || add_value(&e->kept, &it, slots[i].count) != AL_OK)
             return AL_ENOMEM;
     }
     return AL_OK;
 }
 
+static int count_counts(void *estimation, const struct al_slot *slots, size_t n)
+{
+    struct estimation *e = estimation;
+
+    for (size_t i = 0; i < n; i++)
+        e->above[slots[i].count <= KEPT ? slots[i].count : KEPT + 1]++;
+    return keep_frequent(e, slots, n);
+}
+
+/* Mostly few values are there more than once, and to look at all once is enough. */
+static int find_frequent(const al_values *v, struct estimation *e)
+{
+    uint64_t repeated;
+    uint32_t least;
+    int rc;
+
+    e->least = 1;
+    rc = each_united(v, fitting_step(v), count_counts, e, &repeated);
+    least = threshold(e);
+    if (rc != AL_OK || least == e->least)
+        return rc;
+    table_close(&e->kept);
+    e->least = least;
+    return each_united(v, fitting_step(v), keep_frequent, e, &repeated);
+}
+
 int al_values_estimate(al_values *v)
 {
-    al_table kept = { 0 };
+    unsigned char *registers = NULL;
+    struct estimation *e;
+    int rc;
 
     if (v->registers)
         return AL_OK;
@@ -970,17 +1244,55 @@ int al_values_estimate(al_values *v)
         return AL_ENOMEM;
     if (v->registers) /* the run was so long */
         return AL_OK;
-    if (al_values_settle(v, v->direct) != AL_OK)
-        return AL_ENOMEM;
-    v->registers = calloc(REGISTERS, 1);
-    if (!v->registers || make_room(&kept, KEPT) != AL_OK ||
-        keep_frequent(v, &kept, threshold(&v->table)) != AL_OK) {
-        table_close(&kept);
-        return AL_ENOMEM;
+    e = calloc(1, sizeof *e);
+    rc = e ? pile_table(v) : AL_ENOMEM;
+    if (rc == AL_OK)
+        rc = find_frequent(v, e);
+    for (size_t i = 0; rc == AL_OK && i <= KEPT + 1; i++)
+        v->exact_distinct += e->above[i];
+    if (rc == AL_OK) {
+        registers = calloc(REGISTERS, 1);
+        v->kept = calloc(e->kept.room ? e->kept.room : 1, sizeof *v->kept);
+        rc = registers && v->kept ? AL_OK : AL_ENOMEM;
     }
-    v->exact_distinct = v->table.used;
-    table_close(&v->table);
-    v->table = kept;
+    for (size_t i = 0; i < v->npiles && rc == AL_OK; i++)
+        for (size_t k = 0; k < pile_size(v->piles[i]); k++) {
+            struct al_listed it = listed_again(&v->piles[i]->slots[k]);
+
+            observe(registers, full_hash(&it));
+        }
+    if (rc == AL_OK) {
+        drop_piles(v);
+        v->table = e->kept;
+        v->registers = registers;
+    } else {
+        free(registers);
+        if (e)
+            table_close(&e->kept);
+    }
+    free(e);
+    return rc;
+}
+
+int al_values_finish(al_values *v)
+{
+    if (v->npiles == 0)
+        return AL_OK;
+    if (learn(v) != AL_OK)
+        return AL_ENOMEM;
+    for (size_t i = 0; i < v->settled.ntop; i++) {
+        struct al_slot *s = &v->settled.top[i];
+        al_cell text;
+
+        if ((s->tag & 7) != LONG_TEXT)
+            continue;
+        text = kept_text(s->key);
+        s->key = keep_text(&v->table, text.text, text.len);
+        if (!s->key)
+            return AL_ENOMEM;
+    }
+    drop_piles(v);
+    v->finished = true;
     return AL_OK;
 }
 
@@ -991,18 +1303,24 @@ bool al_values_exact(const al_values *v)
 
 static uint64_t estimate(const al_values *v)
 {
+    const unsigned char *registers = v->registers;
     const double m = REGISTERS, alpha = 0.7213 / (1 + 1.079 / m);
     double sum = 0, e;
     unsigned zeros = 0;
 
     for (unsigned i = 0; i < REGISTERS; i++) {
-        sum += ldexp(1, -v->registers[i]);
-        zeros += v->registers[i] == 0;
+        sum += ldexp(1, -registers[i]);
+        zeros += registers[i] == 0;
     }
     e = alpha * m * m / sum;
     if (zeros && e <= 2.5 * m)
         e = m * log(m / zeros);
     return (uint64_t)(e + 0.5);
+}
+
+static bool in_table(const al_values *v)
+{
+    return v->npiles == 0 && !v->finished;
 }
 
 uint64_t al_values_distinct(const al_values *v)
@@ -1012,13 +1330,14 @@ uint64_t al_values_distinct(const al_values *v)
     if (!v->scattered)
         return v->run;
     if (!v->registers)
-        return v->table.used;
+        return in_table(v) ? v->table.used : v->settled.distinct;
     n = estimate(v);
     return n > v->exact_distinct ? n : v->exact_distinct;
 }
 
 size_t al_values_top(al_values *v, al_value_count *top, size_t n)
 {
+    const struct al_slot *best = v->settled.top;
     size_t have = 0;
 
     assert(n <= AL_VALUES_TOP);
@@ -1026,9 +1345,15 @@ size_t al_values_top(al_values *v, al_value_count *top, size_t n)
         top[have] = (al_value_count){ al_cell_integer(v->run_first + (int64_t)have), 1 };
     if (!v->scattered)
         return have;
-    if (!v->finished)
-        v->ntop = rank(v->table.slots, v->table.room, v->top);
-    for (; have < n && have < v->ntop; have++)
-        top[have] = (al_value_count){ value_of(&v->top[have]), v->top[have].count };
+    for (size_t i = 0; v->kept && i < v->table.room; i++) {
+        v->table.slots[i].count += v->kept[i];
+        v->kept[i] = 0;
+    }
+    if (in_table(v)) {
+        v->settled.ntop = 0;
+        rank(v->table.slots, v->table.room, v->settled.top, &v->settled.ntop);
+    }
+    for (; have < n && have < v->settled.ntop; have++)
+        top[have] = (al_value_count){ value_of(&best[have]), best[have].count };
     return have;
 }

@@ -5,7 +5,7 @@
  * column's al_values in the order of the segments, where those of columns with many are kept as
  * they come until they are settled. Exact while memory allows. al_values_estimate lets go of most
  * values: from then on the number of distinct values is an estimate, and counts are kept (exactly)
- * for those that were frequent. All of it depends on the cells and their order only. */
+ * for those that were frequent. All of it depends on the cells and on what is a segment only. */
 #ifndef AL_DATA_VALUES_H
 #define AL_DATA_VALUES_H
 #include "data/cell.h"
@@ -17,8 +17,11 @@ typedef struct al_table { /* values and how often each was there */
     uint64_t text_bytes;
 } al_table;
 
+typedef struct al_values al_values;
+
 /* The values of one segment: first a run of row ids or the like, then a table, and a mere list once
- * the table has many values. */
+ * the table has many values, of which a pile is made at the end. Of a column that is an estimate
+ * there is only what it goes on with. */
 typedef struct al_counts {
     bool scattered;    /* until then the values are run_first, run_first + 1 … */
     int64_t run_first; /* they need no table */
@@ -28,56 +31,57 @@ typedef struct al_counts {
     bool listing; /* nothing is added to the table any more */
     struct al_listed *list;
     size_t listed, list_room, told;
+    size_t cells; /* that will be added at most */
+    struct al_pile *pile;
+    const al_values *estimate; /* the column's, or NULL; then the list has what it counts */
+    unsigned char *registers;
 } al_counts;
 
 #define AL_VALUES_TOP 5
 
-typedef struct al_values al_values;
-
 typedef struct al_value_count {
-    al_cell value; /* as it came first; its text belongs to the al_values */
+    al_cell value; /* its text belongs to the al_values */
     uint64_t count;
 } al_value_count;
 
 void al_counts_close(al_counts *c);
-/* Empties it, but keeps its memory and begins as it ended: with a table or a list. columns: how
- * many share the processor's cache; speed only. */
-void al_counts_clear(al_counts *c, size_t columns);
+/* Empties it, but keeps its memory and begins as it ended: with a table or a list. For speed only:
+ * columns: how many share the processor's cache; cells: how many will be added, about; v: where it
+ * will be taken, or NULL (others may take theirs meanwhile). AL_OK or AL_ENOMEM. */
+int al_counts_clear(al_counts *c, size_t columns, size_t cells, const al_values *v);
 /* Counts the n cells cells[0], cells[stride] …, NULLs do not count. Their texts must stay where
  * they are until they are taken. AL_OK or AL_ENOMEM. */
 int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride);
 /* Calls fn for the texts and how often each stood there: those that were listed since the last
  * call, or, with `all`, those of the table as well. One text may come several times; it is the
- * caller's for the time of the call. */
+ * caller's for the time of the call. Not for an estimate. */
 typedef void al_counts_fn(void *arg, const al_cell *text, uint32_t n);
 void al_counts_texts(al_counts *c, bool all, al_counts_fn *fn, void *arg);
+/* All its cells were added. AL_OK or AL_ENOMEM. */
+int al_counts_end(al_counts *c);
 
 /* To be called before any al_counts_add or al_values_open, which is not on one thread only. */
 void al_values_prepare(void);
 int al_values_open(al_values **out);
 void al_values_close(al_values *v);
-/* Takes the counts of the next segment; AL_OK or AL_ENOMEM. Texts are copied. */
-int al_values_take(al_values *v, const al_counts *c);
-/* What the values cost against the memory budget: a sum over the distinct values, whatever the
- * tables really take, and no less than that while not all are settled. 0 once it is an estimate. */
+/* Takes the counts of the next segment, which were ended; AL_OK or AL_ENOMEM. Texts are kept. */
+int al_values_take(al_values *v, al_counts *c);
+/* What the values cost against the memory budget: a sum over the distinct values, where those taken
+ * since they were settled count as if all were different. 0 once it is an estimate. */
 uint64_t al_values_cost(const al_values *v);
-/* Settles what was taken; AL_OK or AL_ENOMEM. direct: what comes is to be settled at once. */
-int al_values_settle(al_values *v, bool direct);
+/* Whether settling is likely to lower the cost by more than it is work. */
+bool al_values_unsettled(const al_values *v);
+/* Finds out which values are the same; AL_OK or AL_ENOMEM. */
+int al_values_settle(al_values *v);
 int al_values_estimate(al_values *v);
-/* Memory that one finish leaves for the next. */
-typedef struct al_scratch {
-    void *bytes;
-    size_t room;
-} al_scratch;
+/* All was taken: settles, and lets go of all but the answers below. AL_OK or AL_ENOMEM. */
+int al_values_finish(al_values *v);
 
-void al_scratch_free(al_scratch *s);
-/* All was taken; AL_OK or AL_ENOMEM. What follows may be asked then, or when all is settled. */
-int al_values_finish(al_values *v, al_scratch *scratch);
-
+/* Of settled values, until others are taken: */
 bool al_values_exact(const al_values *v);
 uint64_t al_values_distinct(const al_values *v);
 /* The most frequent values, at most n <= AL_VALUES_TOP, ties in SQLite's order; how many there are.
- * They are good until values are taken again. */
+ * Where 1 and 1.0 are there it is 1. */
 size_t al_values_top(al_values *v, al_value_count *top, size_t n);
 
 /* SQLite's order: NULL, numbers, texts by their bytes. */
