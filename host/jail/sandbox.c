@@ -70,10 +70,10 @@ int al_sandbox_enter(const al_sandbox *s, al_err *err)
     return rc;
 }
 
-/* The child builds a root as a job's, of one folder. */
+/* The child builds a root as a job's, with a place of either kind. */
 int al_sandbox_try_namespaces(al_err *err)
 {
-    const al_place places[] = { { "/usr", false, false }, { "/dev/shm", false, true } };
+    const al_place places[] = { { "/dev/null", true, false }, { "/dev/shm", false, true } };
     al_err found = { 0 };
     int report[2], rc;
     ssize_t n;

@@ -122,7 +122,7 @@ static const int allowed[] = {
     SCMP_SYS(mlock2),
     SCMP_SYS(munlock),
     SCMP_SYS(membarrier),
-    SCMP_SYS(memfd_create),
+
     SCMP_SYS(pkey_alloc),
     SCMP_SYS(pkey_free),
     SCMP_SYS(pkey_mprotect),

@@ -51,6 +51,19 @@ class MainJob(Case):
             self.assertEqual(made.read(), shown.read())
         self.assertEqual(os.listdir(self.dir), ["sales.csv"], "the workspace is left as it was")
 
+    def test_the_same_chart_in_every_runtime(self):
+        status = self.json("analysis", "status")
+        charts = {}
+        for runtime in status["runtimes"]:
+            if not runtime["available"]:
+                print(f"SKIP {runtime['name']}: {runtime['why']}")
+                continue
+            done = self.alisio("run", "--allow-analysis", PROMPT, ALISIO_ANALYSIS_RUNTIME=runtime["name"])
+            with open(self.files(done.stdout)["sales-by-region.svg"], "rb") as chart:
+                charts[runtime["name"]] = chart.read()
+        self.assertIn("managed", charts)
+        self.assertEqual(len(set(charts.values())), 1)
+
     def test_events_follow_the_contract(self):
         events = self.events("--allow-analysis", PROMPT)
         seq = [e["seq"] for e in events if "seq" in e]
