@@ -191,7 +191,7 @@ function alisio.run(prompt, options) end
 
 --- Runs Python as the model's python_run does: the same job, the same permission.
 ---@async
----@param input string|{ code: string, title: string?, inputs: any[]?, timeoutMs: integer? }
+---@param input string|{ code: string, title: string?, inputs: any[]?, timeoutMs: integer?, extras: ("analysis"|"science")[]? }
 ---@return alisio.ToolResult? result
 ---@return string? message
 ---@return string? id

@@ -373,7 +373,7 @@ print("from", sys.prefix)
 """
         result = self.python_run("", script=f"""
             local alisio, json = require "alisio", require "std.json"
-            local set = assert(alisio.dataset "sales.csv")
+            local set = assert(alisio.dataset.open "sales.csv")
             local result, message = alisio.python {{ code = [==[{code}]==], extras = {{ "analysis" }},
               inputs = {{ {{ datasetId = set.id }} }} }}
             io.write(json.encode(result or {{ message = message }}), "\\n")

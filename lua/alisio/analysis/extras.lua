@@ -20,7 +20,7 @@ local M = {}
 local RECORD, RECORD_VERSION = "alisio.json", 1
 local PART = ".part-"
 local REACH_MS = 9000 -- until it is said that the index does not answer
-local STEP_MS, COMPILE_MS = 60000, 5 * 60 * 1000
+local STEP_MS = 5 * 60 * 1000
 local LOCK_POLL_MS = 100
 
 -- The sets that hold all of one, the smallest first.
@@ -147,7 +147,7 @@ end
 local function compile(folder)
   process.run {
     argv = { path.join(folder, "bin/python"), "-I", "-m", "compileall", "-q", "-j", "0", "-x", "/tests?/", path.join(folder, "lib") },
-    cwd = "/", env = {}, timeoutMs = COMPILE_MS,
+    cwd = "/", env = {}, timeoutMs = STEP_MS,
   }
 end
 

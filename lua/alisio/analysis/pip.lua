@@ -8,8 +8,8 @@ local hints = require "alisio.analysis.hints"
 
 local M = {}
 
-local STEP_MS = 60000
-local REACH_LEAST_MS, REACH_CONNECT_S = 2000, "3"
+local STEP_MS = 5 * 60 * 1000
+local REACH_LEAST_MS, REACH_CONNECT_S = 4000, "3"
 local INSTALL_MS = 15 * 60 * 1000
 local OLDEST = { 22, 3 } -- that installs into another environment (--python)
 

@@ -42,6 +42,22 @@ describe("alisio.analysis.hints", function()
     assert.equal("Instálelo: sudo apk add python3", hints.text("es", hint))
   end)
 
+  it("names the way of macOS and Windows, and where pip is a package of its own", function()
+    local brew = { system = "brew", command = "brew install python3" }
+    assert.equal("Install it: brew install python3, or take it from https://www.python.org/downloads/.", hints.text("en", brew))
+    assert.matches("winget install", hints.text("en", { system = "winget", command = "winget install Python.Python.3.13" }), 1, true)
+    local cases = {
+      { 'ID=debian\nVERSION_ID="12"', "sudo apt-get install python3-venv" },
+      { "ID=fedora\nVERSION_ID=41", "sudo dnf install python3-pip" },
+      { "ID=arch", "sudo pacman -S python-pip" },
+      { "ID=alpine", "sudo apk add py3-pip" },
+      { "ID=plan9", "https://www.python.org/downloads/" },
+    }
+    for _, case in ipairs(cases) do
+      assert.matches(case[2], hints.pip("en", hints.install(case[1])), 1, true)
+    end
+  end)
+
   it("tells of the system it runs on", function()
     assert.is_string(hints.install().system)
   end)

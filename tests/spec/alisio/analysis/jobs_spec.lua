@@ -1,6 +1,7 @@
 local artifact = require "std.artifact"
 local fs = require "std.fs"
 local json = require "std.json"
+local process = require "std.process"
 local task = require "std.task"
 local helper = require "spec.agent_helper"
 local discovery = require "alisio.analysis.discovery"
@@ -391,6 +392,30 @@ describe("alisio.agent.tools.python_run", function()
     assert.equal("error", completed.status)
     assert.matches("python_missing: Python 3.10 or newer was not found. analysis.python names /no/such/python", completed.output[1].text, 1, true)
     bench:close()
+  end)
+
+  it("says that the interpreter is gone since it was found, and finds the next", function()
+    if needs_python() then return end
+    local dir = assert(fs.temp_dir("/tmp", "alisio-gone-"))
+    local link = dir .. "/python3"
+    assert(process.run { argv = { "ln", "-s", python.executable, link } })
+    local bench = helper.new { config = { ["analysis.python"] = link } }
+    local _ <close> = setmetatable({}, { __close = function()
+      bench:close()
+      fs.remove(dir)
+    end })
+    local opened = bench:session()
+    local job = assert(jobs.plan(opened, { code = "print(1)" }))
+    assert(fs.remove(link))
+    local result, message, id = jobs.run(job)
+    assert.is_nil(result)
+    assert.equal("python_missing", id)
+    assert.matches(link .. " is gone since it was found. Nothing was run", message, 1, true)
+    result, message, id = jobs.plan(opened, { code = "print(1)" })
+    assert.same({ nil, "python_missing" }, { result, id })
+    assert.matches(link .. ", which is not there", message, 1, true)
+    assert(process.run { argv = { "ln", "-s", python.executable, link } })
+    assert.matches("exit status 0", assert(jobs.run(assert(jobs.plan(opened, { code = "print(1)" })))).text, 1, true)
   end)
 
   it("reads nothing outside the workspace", function()
