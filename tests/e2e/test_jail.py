@@ -9,7 +9,7 @@ import time
 from alisio_test import BUILD, ROOT, main
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
-from trees import SHAPES, TreeCase, carriers, until_none  # noqa: E402
+from trees import SHAPES, TreeCase, carriers, left, until_none  # noqa: E402
 
 REPEAT = int(os.environ.get("REPEAT") or 1)
 SANITIZED = "san" in BUILD.split(os.sep)
@@ -68,6 +68,15 @@ class Jail(TreeCase):
                 self.assertEqual(result["reason"], reason)
                 self.assertFalse(result["left"])
                 self.assertIsNotNone(until_none(mark))
+
+    def test_chains_that_killed_their_supervisor(self):
+        hold = "os.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(300)"
+        for shape in "fork chains", "fork chains in new sessions", "a reaper of its own":
+            with self.subTest(shape):
+                child, mark = self.start("wait", self.program(shape, hold))
+                result = self.finish(child)
+                self.assertEqual((result["reason"], result["left"]), ("lost", False))
+                self.assertFalse(left(mark))
 
     # Stopped again whenever it is continued; what it would have ended is ended by the mark.
     STOPPER = """

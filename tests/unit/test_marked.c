@@ -4,19 +4,51 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
-static pid_t start(const char *entry)
+static pid_t start_program(const char *program, const char *arg, const char *entry)
 {
     pid_t pid = fork();
 
     if (pid == 0) {
-        char *const argv[] = { (char *)"sleep", (char *)"60", NULL };
+        char *const argv[] = { (char *)program, (char *)arg, NULL };
         char *const env[] = { (char *)"PATH=/usr/bin:/bin", (char *)entry, NULL };
         setsid();
-        execve("/bin/sleep", argv, env);
+        execve(program, argv, env);
         _exit(127);
     }
     return pid;
+}
+
+static pid_t start(const char *entry)
+{
+    return start_program("/bin/sleep", "60", entry);
+}
+
+/* Each forks and goes, for ten seconds. */
+static void be_a_chain(void)
+{
+    const time_t end = time(NULL) + 10;
+
+    while (time(NULL) < end) {
+        if (fork() != 0)
+            _exit(0);
+        setsid();
+    }
+}
+
+static void ends_chains_of_forks(void **state)
+{
+    const time_t begin = time(NULL);
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(
+            waitpid(start_program("/proc/self/exe", "chain", "MARK=chain"), NULL, 0) > 0, 1);
+    assert_true(al_marked_end("MARK=chain", 5000));
+    assert_true(time(NULL) < begin + 9); /* it is not that they were over */
+    assert_true(al_marked_end("MARK=chain", 0));
 }
 
 /* execve has happened when its pipe closes; here it is enough to see the name change. */
@@ -71,14 +103,17 @@ static void says_that_it_cannot(void **state)
     assert_false(al_marked_end("MARK=one", 100));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ends_those_and_no_others),
         cmocka_unit_test(nothing_to_end_is_fine),
+        cmocka_unit_test(ends_chains_of_forks),
     };
     const struct CMUnitTest without[] = { cmocka_unit_test(says_that_it_cannot) };
 
+    if (argc == 2 && strcmp(argv[1], "chain") == 0)
+        return be_a_chain(), 0;
 #if defined(__linux__) && !defined(AL_PORTABLE)
     (void)without;
     return cmocka_run_group_tests_name("marked", tests, NULL, NULL);
