@@ -258,30 +258,53 @@ bool al_cell_whole_number(al_cell *cell, const char *text, size_t len)
     return al_cell_number(cell, text, text + len) == text + len;
 }
 
+/* Numbers whose text has bytes behind it. */
+static const char *slack_number(al_cell *cell, const char *text, const char *end)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    bool negative = *text == '-';
+    const char *p = text + negative;
+    size_t n = (size_t)(end - p);
+    uint64_t v;
+
+    memcpy(&v, p, sizeof v);
+    if (n - 1 < 8 && short_number(cell, p, n, negative, v << (64 - 8 * n) % 64))
+        return end;
+#endif
+    return al_cell_number(cell, text, end);
+}
+
 #if AL_CPU_X86
-/* Numbers of up to 16 characters: integers, and decimals of up to 15 digits. False where there is
- * anything else. */
-__attribute__((target("avx2"))) static inline bool number_avx2(al_cell *cell, const char *p,
-                                                               size_t n, bool negative)
+/* Integers of up to 16 digits and decimals of up to 15 go without a loop. */
+__attribute__((target("avx2"))) static const char *slack_number_avx2(al_cell *cell,
+                                                                     const char *text,
+                                                                     const char *end)
 {
     const __m128i tens = _mm_set1_epi16(1 << 8 | 10), hundreds = _mm_set1_epi32(1 << 16 | 100);
     const __m128i ten_thousands = _mm_set1_epi32(1 << 16 | 10000), nine = _mm_set1_epi8(9);
     const __m128i places = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    __m128i text = _mm_loadu_si128((const __m128i *)(const void *)p), digits, from;
-    unsigned inside = n < 16 ? (1u << n) - 1 : 0xFFFF, others, point = 16, count = (unsigned)n;
+    const bool negative = *text == '-';
+    const char *p = text + negative;
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)p), digits, from;
+    unsigned points, others, n, count, point = 16;
     uint64_t value;
 
-    digits = _mm_sub_epi8(text, _mm_set1_epi8('0'));
+    points = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('.')));
+    digits = _mm_sub_epi8(bytes, _mm_set1_epi8('0'));
     others = ~(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(digits, nine), digits));
-    others &= inside;
-    if (others) {
-        point = (unsigned)__builtin_ctz(others);
-        if ((others & (others - 1)) || p[point] != '.' || point == 0 || point == n - 1)
-            return false;
+    n = (unsigned)__builtin_ctz((others & ~points) | 1u << 16);
+    n = (size_t)(end - p) < n ? (unsigned)(end - p) : n;
+    points &= (1u << n) - 1;
+    count = n;
+    if (points) {
+        point = (unsigned)__builtin_ctz(points);
         count--;
     }
-    if (*p == '0' && point > 1 && n > 1)
-        return false;
+    if (p + n < end && ((p[n] | 0x20) == 'e' || (n == 16 && (is_digit(p[n]) || p[n] == '.'))))
+        return al_cell_number(cell, text, end);
+    if (n == 0 || (points & (points - 1)) || point == 0 || point == n - 1 ||
+        (points && count > SURE_DIGITS) || (*p == '0' && n > 1 && point > 1))
+        return al_cell_number(cell, text, end);
     /* The digits go to the end, the point out and zeros to the beginning. */
     from = _mm_add_epi8(places, _mm_set1_epi8((char)((int)count - 16)));
     from = _mm_sub_epi8(from, _mm_cmpgt_epi8(from, _mm_set1_epi8((char)((int)point - 1))));
@@ -290,39 +313,13 @@ __attribute__((target("avx2"))) static inline bool number_avx2(al_cell *cell, co
     digits = _mm_madd_epi16(_mm_packus_epi32(digits, digits), ten_thousands);
     value = (uint64_t)_mm_cvtsi128_si64(digits);
     value = (value & UINT32_MAX) * 100000000 + (value >> 32);
-    if (!others)
-        return integer(cell, value, (long)count, negative);
-    if (count > SURE_DIGITS)
-        return false;
-    *cell = al_cell_real((negative ? -(double)value : (double)value) / powers[count - point]);
-    return true;
-}
-
-__attribute__((target("avx2"))) static bool slack_number_avx2(al_cell *cell, const char *text,
-                                                              size_t len)
-{
-    bool negative = *text == '-';
-    size_t n = len - negative;
-
-    return (n - 1 < 16 && number_avx2(cell, text + negative, n, negative)) ||
-           al_cell_number(cell, text, text + len) == text + len;
+    if (points)
+        *cell = al_cell_real((negative ? -(double)value : (double)value) / powers[count - point]);
+    else if (!integer(cell, value, (long)count, negative))
+        *cell = al_cell_text(text, (size_t)(p + n - text));
+    return p + n;
 }
 #endif
-
-static bool slack_number(al_cell *cell, const char *text, size_t len)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    bool negative = *text == '-';
-    const char *p = text + negative;
-    size_t n = len - negative;
-    uint64_t v;
-
-    memcpy(&v, p, sizeof v);
-    if (n - 1 < 8 && short_number(cell, p, n, negative, v << (64 - 8 * n) % 64))
-        return true;
-#endif
-    return al_cell_number(cell, text, text + len) == text + len;
-}
 
 al_cell_number_fn *al_cell_slack_number(void)
 {

@@ -45,9 +45,9 @@ const char *al_cell_number(al_cell *cell, const char *text, const char *end);
 /* The same, but all of text must be the number: false when it is none. */
 bool al_cell_whole_number(al_cell *cell, const char *text, size_t len);
 
-typedef bool al_cell_number_fn(al_cell *cell, const char *text, size_t len);
-/* What al_cell_whole_number does, as this processor does it best, for texts with AL_CELL_SLACK
- * readable bytes behind them. */
+typedef const char *al_cell_number_fn(al_cell *cell, const char *text, const char *end);
+/* What al_cell_number does, as this processor does it best, for texts with AL_CELL_SLACK readable
+ * bytes behind them. */
 al_cell_number_fn *al_cell_slack_number(void);
 /* al_cell_parse with it. */
 static inline void al_cell_parse_slack(al_cell *cell, const char *text, size_t len,
@@ -69,6 +69,10 @@ static inline al_cell al_cell_text(const char *text, size_t len)
 {
     return (al_cell){ .text = text, .len = (uint32_t)len, .kind = AL_CELL_TEXT };
 }
+static inline al_cell al_cell_slack_text(const char *text, size_t len)
+{
+    return (al_cell){ .text = text, .len = (uint32_t)len, .kind = AL_CELL_TEXT, .slack = true };
+}
 
 static inline void al_cell_parse(al_cell *cell, const char *text, size_t len)
 {
@@ -84,9 +88,9 @@ static inline void al_cell_parse_slack(al_cell *cell, const char *text, size_t l
 {
     if (len == 0)
         *cell = al_cell_null();
-    else if (((unsigned char)(*text - '0') > 9 && *text != '-') || !number(cell, text, len))
-        *cell =
-            (al_cell){ .text = text, .len = (uint32_t)len, .kind = AL_CELL_TEXT, .slack = true };
+    else if (((unsigned char)(*text - '0') > 9 && *text != '-') ||
+             number(cell, text, text + len) != text + len)
+        *cell = al_cell_slack_text(text, len);
 }
 
 #endif

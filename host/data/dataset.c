@@ -1,6 +1,7 @@
 /* Rows to their table and to the statistics of their columns; at the end the tables that describe
  * them. */
 #include "data/dataset.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "data/column.h"
 #include "data/ident.h"
@@ -80,7 +81,7 @@ int al_dataset_open(al_dataset **out, int fd, const al_dataset_options *o, al_er
     d = calloc(1, sizeof *d);
     if (!d)
         return no_memory(err);
-    al_values_prepare();
+    al_hash_prepare();
     pthread_mutex_init(&d->mutex, NULL);
     d->options = *o;
     if (!d->options.values_budget)

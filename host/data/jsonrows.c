@@ -45,6 +45,7 @@ struct al_jsonrows {
     const char *line_end; /* AL_JSON_LINES: of the line last asked for */
     enum state state;
     size_t max_columns, max_cell;
+    al_cell_number_fn *number;
     struct key *keys;
     uint32_t *slots; /* a hash table of indexes of keys */
     size_t nkeys, key_room, nslots;
@@ -173,7 +174,7 @@ static char *keep(al_jsonrows *r, size_t n)
 {
     if (!r->block || n > r->block_room - r->block_used) {
         size_t room = n > BLOCK ? n : BLOCK;
-        struct block *b = malloc(sizeof *b + room);
+        struct block *b = malloc(sizeof *b + room + AL_CELL_SLACK);
 
         if (!b)
             return NULL;
@@ -459,7 +460,7 @@ static int nested(al_jsonrows *r, const char **at, al_cell *cell, al_err *err)
 
 static inline int number(const al_jsonrows *r, const char **at, al_cell *cell)
 {
-    const char *end = al_cell_number(cell, *at, r->end);
+    const char *end = r->number(cell, *at, r->end);
 
     if (!end)
         return NO_JSON;
@@ -486,10 +487,10 @@ static inline int value(al_jsonrows *r, const char **at, al_cell *cell, al_err *
     switch (*text) {
     case '"':
         rc = string(r, at, &text, &len, err);
-        *cell = al_cell_text(text, len);
+        *cell = al_cell_slack_text(text, len);
         return rc;
-    case 't': *cell = al_cell_text(text, 4); return word(at, "true", 4);
-    case 'f': *cell = al_cell_text(text, 5); return word(at, "false", 5);
+    case 't': *cell = al_cell_slack_text(text, 4); return word(at, "true", 4);
+    case 'f': *cell = al_cell_slack_text(text, 5); return word(at, "false", 5);
     case 'n': *cell = al_cell_null(); return word(at, "null", 4);
     case '{':
     case '[': return nested(r, at, cell, err);
@@ -709,6 +710,7 @@ int al_jsonrows_open(al_jsonrows **out, al_json_shape shape, const al_json_segme
     r->end = segment->text + segment->len;
     r->max_columns = max_columns;
     r->max_cell = max_cell;
+    r->number = al_cell_slack_number();
     r->first = NO_KEY;
     /* A segment that goes on begins behind an object, in lines behind its line end. */
     r->state = segment->first || shape == AL_JSON_LINES ? AT_FRONT : BETWEEN;

@@ -9,12 +9,11 @@
  * The estimate is HyperLogLog with 2^14 registers (0.8 % standard error). */
 #include "data/values.h"
 #include "base/big.h"
-#include "base/clock.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/hash_inline.h"
 #include <assert.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,28 +105,8 @@ static inline uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-/* Tables are keyed, or chosen values could all be put in one place of them. What they hold does not
- * depend on it; estimates do, and use hashes without a key. */
-static struct {
-    pthread_once_t once;
-    uint64_t add, multiply, text;
-} secret = { .once = PTHREAD_ONCE_INIT, .multiply = 1 };
-
-static void make_secret(void)
-{
-    uint64_t bytes[3];
-
-    if (al_clock_random(bytes, sizeof bytes, NULL) != AL_OK)
-        return; /* what there is serves; it is only not secret */
-    secret.add = bytes[0];
-    secret.multiply = bytes[1] | 1;
-    secret.text = bytes[2];
-}
-
-void al_values_prepare(void)
-{
-    pthread_once(&secret.once, make_secret);
-}
+/* Tables are keyed. What they hold does not depend on it; estimates do, and use hashes without a
+ * key. */
 
 static inline uint64_t hash_key(uint64_t key, unsigned kind)
 {
@@ -136,7 +115,7 @@ static inline uint64_t hash_key(uint64_t key, unsigned kind)
 
 static inline uint64_t keyed_hash(uint64_t key, unsigned kind)
 {
-    return mix((key ^ secret.add) * secret.multiply + (kind >> 1));
+    return mix((key ^ al_hash_secret.a) * (al_hash_secret.b | 1) + (kind >> 1));
 }
 
 static inline unsigned kind_of(const struct al_listed *it)
@@ -188,7 +167,7 @@ static inline __attribute__((always_inline)) struct al_listed listed(const al_ce
     unsigned kind = INTEGER;
 
     if (cell->kind == AL_CELL_TEXT && cell->len > SHORT) {
-        hash = al_hash64_keyed_inline(cell->text, cell->len, secret.text);
+        hash = al_hash64_keyed_inline(cell->text, cell->len, al_hash_secret.text);
         return (struct al_listed){ (uint64_t)(uintptr_t)cell->text, (uint32_t)(hash >> 32),
                                    cell->len };
     }
@@ -737,7 +716,7 @@ static struct al_pile *pile_of(const struct al_slot *slots, size_t n)
 
 int al_values_open(al_values **out)
 {
-    al_values_prepare();
+    al_hash_prepare();
     *out = calloc(1, sizeof **out);
     return *out ? AL_OK : AL_ENOMEM;
 }

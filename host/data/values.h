@@ -60,8 +60,6 @@ void al_counts_texts(al_counts *c, bool all, al_counts_fn *fn, void *arg);
 /* All its cells were added. AL_OK or AL_ENOMEM. */
 int al_counts_end(al_counts *c);
 
-/* To be called before any al_counts_add or al_values_open, which is not on one thread only. */
-void al_values_prepare(void);
 int al_values_open(al_values **out);
 void al_values_close(al_values *v);
 /* Takes the counts of the next segment, which were ended; AL_OK or AL_ENOMEM. Texts are kept. */

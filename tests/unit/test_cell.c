@@ -1,3 +1,4 @@
+#include "base/cpu.h"
 #include "data.h"
 #include "data/cell.h"
 #include <math.h>
@@ -176,6 +177,38 @@ static void short_numbers(void **state)
     }
 }
 
+/* With bytes behind them, whatever those are, in plain C and with what the processor can. */
+static void numbers_with_slack(void **state)
+{
+    static const char alphabet[] = "01234567890123456789012345678901234567890123456789....-e/:";
+    uint64_t x = 13;
+
+    (void)state;
+    for (int i = 0; i < 600000; i++) {
+        char s[20 + AL_CELL_SLACK];
+        size_t n = 1 + next_random(&x) % 19;
+        al_cell want, got;
+        const char *end;
+
+        for (size_t k = 0; k < sizeof s; k++)
+            s[k] = alphabet[next_random(&x) % (sizeof alphabet - 1)];
+        if (s[0] != '-' && (s[0] < '0' || s[0] > '9'))
+            s[0] = '1';
+        al_cpu_set_plain(i % 2);
+        end = al_cell_number(&want, s, s + n);
+        if (al_cell_slack_number()(&got, s, s + n) != end ||
+            (end &&
+             (got.kind != want.kind ||
+              (got.kind == AL_CELL_TEXT ? got.len != want.len : got.integer != want.integer))))
+            fail_msg("%.*s", (int)n, s);
+        al_cell_parse(&want, s, n);
+        al_cell_parse_slack(&got, s, n, al_cell_slack_number());
+        if (got.kind != want.kind)
+            fail_msg("%.*s", (int)n, s);
+    }
+    al_cpu_set_plain(false);
+}
+
 /* Long digit strings cost no more than their length. */
 static void long_texts(void **state)
 {
@@ -242,6 +275,7 @@ int main(void)
         cmocka_unit_test(not_quite_numbers),
         cmocka_unit_test(numbers_read_back),
         cmocka_unit_test(short_numbers),
+        cmocka_unit_test(numbers_with_slack),
         cmocka_unit_test(long_texts),
         cmocka_unit_test(numbers_in_front),
     };

@@ -1,6 +1,7 @@
+#include "base/cpu.h"
 #include "base/err.h"
 #include "base/utf8.h"
-#include "unit.h"
+#include "data.h"
 
 static void every_scalar_value_round_trips(void **state)
 {
@@ -55,6 +56,36 @@ static void valid_prefix(void **state)
     assert_int_equal(al_utf8_valid(text, 21), 21);
     assert_int_equal(al_utf8_valid("12345678\xFF", 9), 8);
     assert_int_equal(al_utf8_valid("1234567\xFF", 8), 7);
+}
+
+/* However long the text, in plain C and with what the processor can. */
+static void valid_prefix_of_long_texts(void **state)
+{
+    static const char *const parts[] = { "a", "0", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80",
+                                         "\xE0\xA4\x85", "\xED\x95\x9C", "\xEF\xBF\xBD",
+                                         /* from here on wrong */
+                                         "\xFF", "\x80", "\xED\xA0\x80", "\xC0\x80", "\xE2\x82" };
+    uint64_t x = 3;
+
+    (void)state;
+    for (int i = 0; i < 100000; i++) {
+        char text[400];
+        size_t n = 0, good = 0, most = next_random(&x) % 380, kinds = 1 + next_random(&x) % 8;
+        uint32_t cp;
+        int step = 1;
+
+        while (n < most) {
+            const char *part = parts[next_random(&x) % (next_random(&x) % 100 ? kinds : 13)];
+
+            memcpy(text + n, part, strlen(part));
+            n += strlen(part);
+        }
+        for (; good < n && step; good += (size_t)step)
+            step = al_utf8_decode(text + good, n - good, &cp);
+        al_cpu_set_plain(i % 2);
+        assert_int_equal(al_utf8_valid(text, n), good);
+    }
+    al_cpu_set_plain(false);
 }
 
 static void cut_keeps_characters_whole(void **state)
@@ -164,6 +195,7 @@ int main(void)
         cmocka_unit_test(every_scalar_value_round_trips),
         cmocka_unit_test(decode_is_strict),
         cmocka_unit_test(valid_prefix),
+        cmocka_unit_test(valid_prefix_of_long_texts),
         cmocka_unit_test(cut_keeps_characters_whole),
         cmocka_unit_test(nfc),
         cmocka_unit_test(fold),
