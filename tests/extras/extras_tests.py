@@ -151,6 +151,9 @@ class Extras(ExtrasCase):
         programs = os.listdir(os.path.join(said["python"]["prefix"], "bin"))
         self.assertTrue(all(name.startswith("python") for name in programs), programs)
         self.assertTrue(json.loads(self.setup().stdout)["reused"])
+        self.assertEqual(self.json("analysis", "status", "--python", sys.executable)["python"]["extras"], ["analysis"])
+        self.assertIn("with the packages of analysis\n",
+                      self.alisio("analysis", "status", "--python", sys.executable).stdout)
         result = self.python_run("import alpha, beta, sys\nfrom alisio_runtime import output_dir\n"
                                  "(output_dir() / 'v.txt').write_text(alpha.VERSION + beta.VERSION + sys.prefix)",
                                  extras=["analysis"])
@@ -292,6 +295,8 @@ class Extras(ExtrasCase):
             self.assertEqual(result["error"], "permission_denied")
             self.assertIn("alisio analysis setup --extras analysis", result["message"])
         self.assertEqual((self.environments(), self.index.downloads), ([], []))
+        self.assertIn("alisio analysis setup --extras",
+                      self.alisio("analysis", "status", "--python", sys.executable).stdout)
 
     def terminal(self, calls, *options):
         install_model(self.env, calls)

@@ -115,6 +115,19 @@ function M.find(state_dir, python, name)
   end
 end
 
+--- The sets that scripts can have without a question.
+---@async
+---@param state_dir string
+---@param python alisio.Python
+---@return string[] names
+function M.installed(state_dir, python)
+  local names = {}
+  for _, name in ipairs { "analysis", "science" } do
+    names[#names + 1] = M.find(state_dir, python, name) and name
+  end
+  return names
+end
+
 local function fail(locale, set, failure)
   local fields = { reason = failure.reason, object = failure.object, detail = failure.detail, extras = set.name }
   return nil, words.error(locale, "extras_failed", fields), "extras_failed", fields

@@ -17,6 +17,11 @@ local LIMITS = { "timeoutMs", "memoryBytes", "processes", "openFiles", "writeByt
 local texts = {
   off = { en = "Analysis is switched off (analysis.enabled).", es = "El análisis está desactivado (analysis.enabled)." },
   python = { en = "Python    {version}  {executable}", es = "Python    {version}  {executable}" },
+  extras = { en = "          with the packages of {list}", es = "          con los paquetes de {list}" },
+  bare = {
+    en = "          with its standard library; alisio analysis setup --extras installs more",
+    es = "          con su biblioteca estándar; alisio analysis setup --extras instala más",
+  },
   runtime = { en = "Runtime   {runtime}", es = "Entorno   {runtime}" },
   chosen = { en = "Runtime   {runtime}, as {configured} chooses", es = "Entorno   {runtime}, según {configured}" },
   none = {
@@ -94,15 +99,19 @@ function status.run(ctx)
   if not python then
     return nil, message, id, fields
   end
+  local packages = require("alisio.analysis.extras").installed(ctx.state_dir, python)
   local all, runs = survey(config, ctx.locale)
   if ctx.json then
     ctx:print {
       enabled = true, runtime = runtime, runs = runs and runs.name or json.null, runtimes = all, limits = limits,
-      python = { executable = python.executable, version = python.version, prefix = python.prefix },
+      python = {
+        executable = python.executable, version = python.version, prefix = python.prefix, extras = json.array(packages),
+      },
     }
     return 0
   end
   ctx:out(ctx:text(texts.python, python) .. "\n")
+  ctx:out(ctx:text(packages[1] and texts.extras or texts.bare, { list = table.concat(packages, ", ") }) .. "\n")
   show_runtimes(ctx, runtime, all, runs)
   ctx:out(ctx:text(texts.limits, { list = table.concat(list, ", ") }) .. "\n")
   return 0
