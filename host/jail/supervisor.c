@@ -17,7 +17,7 @@ enum { COUNT_EVERY_MS = 20, PATIENCE_MS = 1000 };
 static volatile sig_atomic_t asked_to_stop;
 static sigset_t wait_mask; /* what pselect waits with: everything may come in */
 
-static void on_child(int sig)
+static void wake(int sig)
 {
     (void)sig;
 }
@@ -30,26 +30,25 @@ static void on_stop(int sig)
 
 void al_supervisor_prepare(void)
 {
-    const int stops[] = { SIGTERM, SIGINT, SIGHUP };
+    /* SIGCONT wakes too: after a SIGSTOP the system would wait once more for what was left of the
+     * time when it came. */
+    const int signals[] = { SIGCHLD, SIGCONT, SIGTERM, SIGINT, SIGHUP };
+    const size_t n = sizeof signals / sizeof *signals;
     struct sigaction action;
     sigset_t held;
 
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     sigemptyset(&held);
-    action.sa_handler = on_child;
-    sigaction(SIGCHLD, &action, NULL);
-    sigaddset(&held, SIGCHLD);
-    action.sa_handler = on_stop;
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
-        sigaction(stops[i], &action, NULL);
-        sigaddset(&held, stops[i]);
+    for (size_t i = 0; i < n; i++) {
+        action.sa_handler = signals[i] == SIGCHLD || signals[i] == SIGCONT ? wake : on_stop;
+        sigaction(signals[i], &action, NULL);
+        sigaddset(&held, signals[i]);
     }
     signal(SIGPIPE, SIG_IGN);
     sigprocmask(SIG_BLOCK, &held, &wait_mask);
-    sigdelset(&wait_mask, SIGCHLD);
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
-        sigdelset(&wait_mask, stops[i]);
+    for (size_t i = 0; i < n; i++)
+        sigdelset(&wait_mask, signals[i]);
 }
 
 struct state {

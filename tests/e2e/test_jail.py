@@ -69,6 +69,14 @@ class Jail(TreeCase):
                 self.assertFalse(result["left"])
                 self.assertIsNotNone(until_none(mark))
 
+    def test_a_supervisor_that_was_stopped_keeps_the_time(self):
+        def attempt():
+            hold = "os.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(300)"
+            result = self.finish(self.start("1500", self.program("plain children", hold))[0])
+            self.assertEqual(result["reason"], "timeout")
+            return result["durationMs"] / 1000 - 1.5
+        self.keeps_promise("time-out", attempt)
+
     def test_chains_that_killed_their_supervisor(self):
         hold = "os.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(300)"
         for shape in "fork chains", "fork chains in new sessions", "a reaper of its own":
