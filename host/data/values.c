@@ -105,9 +105,8 @@ static inline uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-/* Tables are keyed. What they hold does not depend on it; estimates do, and use hashes without a
- * key. */
-
+/* Tables use a hash with a secret key. What they hold does not depend on it; estimates do, and use
+ * one without a key. */
 static inline uint64_t hash_key(uint64_t key, unsigned kind)
 {
     return mix(key + (kind >> 1));

@@ -91,6 +91,7 @@ class Ingestion:
         self.size = 0
 
     def fresh(self):
+        os.sync()  # what a peer has left to be written is not to be waited for here
         shutil.rmtree(self.place.env["ALISIO_STATE_HOME"], ignore_errors=True)
         shutil.rmtree(self.place.env["ALISIO_CONFIG_HOME"], ignore_errors=True)
         if self.config:
@@ -125,6 +126,7 @@ class Peer:
         for name in (self.out, self.out + ".wal"):
             if os.path.exists(name):
                 os.unlink(name)
+        os.sync()
         return self.place.whole(self.argv)[0]
 
 
