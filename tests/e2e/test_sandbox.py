@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import socket
+import stat
 import subprocess
 import sys
 
@@ -231,6 +232,9 @@ class Outside(SandboxCase):
             for name in ["", *names]:
                 os.chown(os.path.join(folder, name), 65534, 65534, follow_symlinks=False)
         os.chmod(self.top, 0o755)
+        above = os.path.dirname(self.top)
+        for folder in (above, os.path.dirname(above)):  # the test run's own folders for temporary files
+            os.chmod(folder, stat.S_IMODE(os.stat(folder).st_mode) | 0o001)
         reach = subprocess.run([*as_nobody, ALISIO, "--version"], capture_output=True)
         if reach.returncode != 0 or not os.path.exists(python):
             self.skipTest("another user reaches neither the program nor a Python of the system")

@@ -50,7 +50,7 @@ function M.start(options)
     tool.set_gate(gate)
     toolset.register()
   end
-  if not self.flags["read-only"] then
+  if self.store and not self.flags["read-only"] then
     pending.settle(self.store)
   end
   user.context(self)

@@ -9,7 +9,7 @@ local hints = require "alisio.analysis.hints"
 local M = {}
 
 local STEP_MS = 5 * 60 * 1000
-local REACH_LEAST_MS, REACH_CONNECT_S = 4000, "3"
+local REACH_LEAST_MS = 4000
 local INSTALL_MS = 15 * 60 * 1000
 local OLDEST = { 22, 3 } -- that installs into another environment (--python)
 
@@ -17,6 +17,7 @@ local OLDEST = { 22, 3 } -- that installs into another environment (--python)
 local ASKING = "Fetching project page"
 
 local GENERAL = { "--disable-pip-version-check", "--no-input", "--no-color" }
+local ONCE = { "--retries", "0", "--timeout", "3" } -- seconds
 local HASHED = { "--no-deps", "--require-hashes", "--only-binary=:all:", "--progress-bar", "off" }
 
 -- Where the index is and how it is reached; what else pip could be told is not for here.
@@ -198,20 +199,22 @@ function Pip:reach(requirements, deadline)
   local timeout = math.max(REACH_LEAST_MS, math.ceil(deadline - clock.monotonic()))
   local dest = path.join(self.folder, "reach")
   local _ <close> = setmetatable({}, { __close = function() fs.remove(dest) end })
-  local ok, failure = self:call("download", best.text, {
-    "--verbose", "--retries", "0", "--timeout", REACH_CONNECT_S, "--dest", dest,
-  }, timeout)
+  local ok, failure = self:call("download", best.text, { "--verbose", "--dest", dest, table.unpack(ONCE) }, timeout)
   self.reached = ok
   return ok or failure.reason == "busy", failure
 end
 
---- Installs what a lock file pins.
+--- Installs what a lock file pins. An index that was not reached before is not asked again and again.
 ---@async
 ---@param lock string  its text
 ---@return boolean? ok
 ---@return alisio.PipFailure? failure
 function Pip:install(lock)
-  return self:call("install", lock, { "--no-user", "--no-compile", "--no-warn-script-location" }, INSTALL_MS)
+  local more = { "--no-user", "--no-compile", "--no-warn-script-location" }
+  if not self.reached then
+    table.move(ONCE, 1, #ONCE, #more + 1, more)
+  end
+  return self:call("install", lock, more, INSTALL_MS)
 end
 
 return M

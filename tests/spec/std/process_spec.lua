@@ -227,7 +227,7 @@ describe("std.process jail", function()
 
   it("ends a job whose script has stopped the supervisor", function()
     local r = assert(process.run(sh("kill -STOP $PPID; sleep 60", {
-      jail = { mark = "SPEC_MARK=stopped" }, timeoutMs = 100,
+      jail = { mark = "SPEC_MARK=stopped" }, timeoutMs = 1500, -- time enough to stop it
       env = { PATH = "/usr/bin:/bin", SPEC_MARK = "stopped" },
     })))
     assert.equal("lost", r.reason)
