@@ -623,8 +623,8 @@ static void many_at_once(void **state)
         "SELECT c3, count(*) FROM data WHERE c2 > 100 AND c0 = 'town 3' GROUP BY c3 ORDER BY c3",
         "SELECT al_begin(c8,'year') k, count(*) FROM data WHERE c2 > 100 GROUP BY k ORDER BY k",
         "SELECT al_begin(c8,'month') k, count(*) FROM data WHERE c2 > 100 GROUP BY k ORDER BY k",
-        "SELECT c0, al_begin(c8,'year') k, sum(c5), max(c5) FROM data WHERE c2 > 100 "
-        "GROUP BY c0, k ORDER BY c0, k",
+        ("SELECT c0, al_begin(c8,'year') k, sum(c5), max(c5) FROM data WHERE c2 > 100 "
+         "GROUP BY c0, k ORDER BY c0, k"),
     };
     al_buf out;
 
