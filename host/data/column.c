@@ -214,10 +214,10 @@ static void add_hint(al_part *p, const al_cell *cell)
     }
 }
 
-int al_part_clear(al_part *p, size_t columns, size_t rows, const al_values *values)
+int al_part_clear(al_part *p, size_t columns, const al_values *values)
 {
     al_counts counts = p->counts;
-    int rc = al_counts_clear(&counts, columns, rows, values);
+    int rc = al_counts_clear(&counts, columns, values);
 
     *p = (al_part){ .counts = counts };
     return rc;

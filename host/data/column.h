@@ -54,9 +54,9 @@ typedef struct al_column {
     al_values *values;
 } al_column;
 
-/* Empties a part (of zeros, or used before) of one of so many columns, for about so many rows; its
- * memory is kept. values: the column's, or NULL, as al_counts_clear has it. AL_OK or AL_ENOMEM. */
-int al_part_clear(al_part *p, size_t columns, size_t rows, const al_values *values);
+/* Empties a part (of zeros, or used before) of one of so many columns; its memory is
+ * kept. values: the column's, or NULL, as al_counts_clear has it. AL_OK or AL_ENOMEM. */
+int al_part_clear(al_part *p, size_t columns, const al_values *values);
 void al_part_close(al_part *p);
 /* The next n cells: cells[0], cells[stride] …; the first `hints` of them say what type the column
  * has. Texts must stay until the part is taken. AL_OK or AL_ENOMEM. */

@@ -251,25 +251,16 @@ static uint64_t values_cost(const al_dataset *d, al_values **most)
     return all;
 }
 
-/* Where the values of all columns cost too much, those that cost most become estimates, until the
- * rest fits. */
+/* Where the values of all columns cost too much, those that cost most are settled, or become
+ * estimates, until the rest fits. */
 static int keep_budget(al_dataset *d)
 {
     al_values *most = NULL;
+    int rc = AL_OK;
 
-    if (values_cost(d, &most) <= d->options.values_budget)
-        return AL_OK;
-    for (size_t i = 0; i < d->nsheets; i++)
-        for (size_t k = 0; k < d->sheets[i].ncolumns; k++) {
-            al_values *v = d->sheets[i].columns[k].values;
-
-            if (al_values_unsettled(v) && al_values_settle(v) != AL_OK)
-                return AL_ENOMEM;
-        }
-    while (values_cost(d, &most) > d->options.values_budget)
-        if (al_values_estimate(most) != AL_OK)
-            return AL_ENOMEM;
-    return AL_OK;
+    while (rc == AL_OK && values_cost(d, &most) > d->options.values_budget)
+        rc = al_values_unsettled(most) ? al_values_settle(most) : al_values_estimate(most);
+    return rc;
 }
 
 /* Segments. */
@@ -302,7 +293,7 @@ static int need_parts(al_rows *r, size_t columns)
     for (; r->ncolumns < columns && rc == AL_OK; r->ncolumns++) {
         const struct sheet *s = &d->sheets[d->nsheets - 1];
 
-        rc = al_part_clear(&r->parts[r->ncolumns], columns, (size_t)r->job->rows,
+        rc = al_part_clear(&r->parts[r->ncolumns], columns,
                            r->ncolumns < s->ncolumns ? s->columns[r->ncolumns].values : NULL);
     }
     pthread_mutex_unlock(&d->mutex);
@@ -523,6 +514,7 @@ static int copy_batch(struct copy *c, const al_batch *b)
     to = c->batch.cells + c->batch.rows * b->columns;
     for (size_t i = 0; i < n; i++) {
         to[i] = b->cells[i];
+        to[i].slack = false;
         if (to[i].kind != AL_CELL_TEXT)
             continue;
         memcpy(c->texts + c->texts_len, b->cells[i].text, to[i].len);

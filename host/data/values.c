@@ -33,6 +33,7 @@
 #define SLOT_COST     32                 /* a slot of a table, and its share of the empty ones */
 #define MAX_RUN       ((UINT64_C(256) << 20) / SLOT_COST) /* a longer one that ends: an estimate */
 #define SETTLE_GROWTH 16   /* settling is worth while when so much of all is new: 1 of 16 */
+#define FEW           128  /* cells of a segment, whose values go to the table all the same */
 #define KEPT          4096 /* values at most that an estimate goes on counting */
 #define REG_BITS      14
 #define REGISTERS     (1u << REG_BITS)
@@ -69,6 +70,7 @@ struct al_chunk { /* kept texts: length, bytes, length, bytes … */
  * follow each other; the texts lie behind them. */
 struct al_pile {
     uint64_t text_bytes;
+    uint64_t cells, cell_text; /* of which they are, and bytes of their texts, one by one */
     uint32_t ends[PIECES];
     struct al_slot slots[];
 };
@@ -81,10 +83,9 @@ struct al_values {
     struct al_pile **piles; /* of the others */
     size_t npiles, piles_room;
     uint64_t piled, piled_text; /* values in the piles, and bytes of their texts */
+    uint64_t cells, cell_text;  /* that have come to the piles since they were settled */
     struct {
-        uint64_t piled, piled_text; /* of these it is known that */
-        uint64_t distinct, text;    /* there are so many, with so many bytes, */
-        bool dense;                 /* which was hardly fewer than before */
+        uint64_t distinct, text; /* different values, and bytes of their texts */
         struct al_slot top[AL_VALUES_TOP];
         size_t ntop;
     } settled;
@@ -399,7 +400,7 @@ void al_counts_close(al_counts *c)
     memset(c, 0, sizeof *c);
 }
 
-int al_counts_clear(al_counts *c, size_t columns, size_t cells, const al_values *v)
+int al_counts_clear(al_counts *c, size_t columns, const al_values *v)
 {
     size_t most = TABLES_ALL / (columns ? columns : 1);
 
@@ -412,7 +413,6 @@ int al_counts_clear(al_counts *c, size_t columns, size_t cells, const al_values 
     }
     c->table.used = c->listed = c->told = 0;
     c->most = most < TABLE_LEAST ? TABLE_LEAST : most > TABLE_MOST ? TABLE_MOST : most;
-    c->cells = cells;
     c->scattered = false;
     c->run = 0;
     free(c->pile); /* it was not taken */
@@ -431,11 +431,8 @@ static int list_all(al_counts *c, const al_cell *cells, size_t n, size_t stride)
     const al_cell *cell = cells;
 
     if (c->listed + n > c->list_room) {
-        size_t room = c->listed + n + c->listed / 2;
-        struct al_listed *more;
-
-        room = room < c->cells ? c->cells : room;
-        more = realloc(c->list, room * sizeof *more);
+        size_t room = 2 * (c->listed + n);
+        struct al_listed *more = realloc(c->list, room * sizeof *more);
 
         if (!more)
             return AL_ENOMEM;
@@ -660,47 +657,38 @@ static inline size_t pile_size(const struct al_pile *p)
     return p->ends[PIECES - 1];
 }
 
-int al_counts_end(al_counts *c)
+/* Those of n slots (some of them free) and of a list as a pile; NULL without memory. */
+static struct al_pile *pile_of(const struct al_slot *slots, size_t n, const struct al_listed *list,
+                               size_t listed)
 {
     uint32_t counts[PIECES] = { 0 };
-    uint64_t text_bytes = 0;
-    unsigned char *texts;
-
-    if (c->listed == 0 || c->estimate)
-        return AL_OK;
-    for (size_t i = 0; i < c->listed; i++) {
-        counts[piece_of(c->list[i].hash)]++;
-        text_bytes += text_cost(&c->list[i]);
-    }
-    c->pile = new_pile(counts, text_bytes);
-    if (!c->pile)
-        return AL_ENOMEM;
-    texts = (unsigned char *)(c->pile->slots + c->listed);
-    for (size_t i = 0; i < c->listed; i++)
-        put_in_pile(c->pile, &c->list[i], 1, &texts);
-    return AL_OK;
-}
-
-/* Those of n slots (some of them free) as a pile; NULL without memory. */
-static struct al_pile *pile_of(const struct al_slot *slots, size_t n)
-{
-    uint32_t counts[PIECES] = { 0 };
-    uint64_t text_bytes = 0;
+    uint64_t text_bytes = 0, cells = listed, cell_text = 0;
     unsigned char *texts;
     struct al_pile *p;
-    size_t used = 0;
+    size_t used = listed;
 
+    for (size_t i = 0; i < listed; i++) {
+        counts[piece_of(list[i].hash)]++;
+        text_bytes += text_cost(&list[i]);
+    }
+    cell_text = text_bytes;
     for (size_t i = 0; i < n; i++) {
+        struct al_listed it;
+
         if (!slots[i].count)
             continue;
+        it = listed_again(&slots[i]);
         used++;
-        counts[piece_of(slots[i].tag)]++;
-        if ((slots[i].tag & 7) == LONG_TEXT)
-            text_bytes += sizeof(uint32_t) + kept_text(slots[i].key).len;
+        counts[piece_of(it.hash)]++;
+        text_bytes += text_cost(&it);
+        cells += slots[i].count;
+        cell_text += (uint64_t)slots[i].count * text_cost(&it);
     }
     p = new_pile(counts, text_bytes);
     if (!p)
         return NULL;
+    p->cells = cells;
+    p->cell_text = cell_text;
     texts = (unsigned char *)(p->slots + used);
     for (size_t i = 0; i < n; i++)
         if (slots[i].count) {
@@ -708,6 +696,8 @@ static struct al_pile *pile_of(const struct al_slot *slots, size_t n)
 
             put_in_pile(p, &it, slots[i].count, &texts);
         }
+    for (size_t i = 0; i < listed; i++)
+        put_in_pile(p, &list[i], 1, &texts);
     return p;
 }
 
@@ -725,7 +715,7 @@ static void drop_piles(al_values *v)
     for (size_t i = 0; i < v->npiles; i++)
         free(v->piles[i]);
     v->npiles = 0;
-    v->piled = v->piled_text = 0;
+    v->piled = v->piled_text = v->cells = v->cell_text = 0;
 }
 
 void al_values_close(al_values *v)
@@ -754,6 +744,8 @@ static int add_pile(al_values *v, struct al_pile *p)
     v->piles[v->npiles++] = p;
     v->piled += pile_size(p);
     v->piled_text += p->text_bytes;
+    v->cells += p->cells;
+    v->cell_text += p->cell_text;
     return AL_OK;
 }
 
@@ -764,7 +756,7 @@ static int pile_table(al_values *v)
 
     if (v->table.used == 0)
         return AL_OK;
-    p = pile_of(v->table.slots, v->table.room);
+    p = pile_of(v->table.slots, v->table.room, NULL, 0);
     if (!p || add_pile(v, p) != AL_OK) {
         free(p);
         return AL_ENOMEM;
@@ -1025,12 +1017,17 @@ static int compact(al_values *v)
         return AL_ENOMEM;
     }
     drop_piles(v);
-    add_pile(v, c.pile); /* there is room for one */
-    v->settled.piled = v->piled;
-    v->settled.piled_text = v->piled_text;
-    v->settled.ntop = 0; /* the texts have moved */
+    c.pile->cells = c.pile->cell_text = 0; /* they are settled */
+    add_pile(v, c.pile);                   /* there is room for one */
+    v->settled.ntop = 0;                   /* the texts have moved */
     rank(c.pile->slots, n, v->settled.top, &v->settled.ntop);
     return AL_OK;
+}
+
+/* What has come since all was settled. */
+static uint64_t unsettled(const al_values *v)
+{
+    return v->table.used + v->cells;
 }
 
 /* Which values are the same, but all stay as they are. */
@@ -1038,29 +1035,96 @@ static int learn(al_values *v)
 {
     uint64_t repeated;
 
-    if (v->npiles == 0 || v->registers)
-        return AL_OK; /* a table knows */
+    if (v->npiles == 0 || v->registers || unsettled(v) == 0)
+        return AL_OK; /* a table knows, or it is known */
     if (pile_table(v) != AL_OK)
         return AL_ENOMEM;
-    if (v->piled == v->settled.piled)
-        return AL_OK;
     v->settled.distinct = v->settled.ntop = 0;
-    v->settled.piled = 0; /* until it is over */
     if (each_united(v, fitting_step(v), note_united, v, &repeated) != AL_OK)
         return AL_ENOMEM;
     v->settled.text = v->piled_text - repeated;
-    v->settled.dense = v->settled.distinct >= v->piled - v->piled / SETTLE_GROWTH;
-    v->settled.piled = v->piled;
-    v->settled.piled_text = v->piled_text;
+    v->cells = v->cell_text = 0;
     return AL_OK;
 }
+
 int al_values_settle(al_values *v)
 {
+    uint64_t now, then;
+
     if (learn(v) != AL_OK)
         return AL_ENOMEM;
-    if (v->npiles < 2 || v->settled.distinct > v->piled - v->piled / 4)
+    now = v->piled * sizeof(struct al_slot) + v->piled_text;
+    then = v->settled.distinct * sizeof(struct al_slot) + v->settled.text;
+    if (v->npiles < 2 || then > now - now / 4)
         return AL_OK;
-    return compact(v); /* for they are a good deal fewer than they were */
+    return compact(v); /* for they are a good deal less than they were */
+}
+
+/* ---- the end of a segment ---- */
+
+/* How many different values there may be in a segment of so many cells that is no pile. What
+ * becomes of a segment depends on its cells alone, not on what was done for speed. */
+static uint64_t few(uint64_t cells)
+{
+    return (cells + FEW) / 4;
+}
+
+struct counting {
+    uint64_t have, most;
+};
+
+static int count_different(void *counting, const struct al_slot *slots, size_t n)
+{
+    struct counting *c = counting;
+
+    (void)slots;
+    c->have += n;
+    return c->have > c->most; /* more need not be known */
+}
+
+/* The table, where it has all values and these are few; else a pile. */
+int al_counts_end(al_counts *c)
+{
+    struct al_pile *p;
+    al_values one = { .piles = &p, .npiles = 1 };
+    struct counting different = { 0 };
+    uint64_t repeated;
+    int rc;
+
+    if (c->estimate || !c->scattered)
+        return AL_OK;
+    if (c->listed == 0 && c->table.used <= FEW / 4)
+        return AL_OK;
+    if (c->listed == 0) {
+        uint64_t cells = 0;
+
+        for (size_t i = 0; i < c->table.room; i++)
+            cells += c->table.slots[i].count;
+        if (c->table.used <= few(cells))
+            return AL_OK;
+    }
+    p = pile_of(c->table.slots, c->table.used ? c->table.room : 0, c->list, c->listed);
+    if (!p)
+        return AL_ENOMEM;
+    one.piled = pile_size(p);
+    different.most = few(p->cells);
+    rc = each_united(&one, fitting_step(&one), count_different, &different, &repeated);
+    if (rc < 0) {
+        free(p);
+        return rc;
+    }
+    if (different.have > different.most) {
+        c->pile = p;
+        if (c->table.used > 0)
+            memset(c->table.slots, 0, c->table.room * sizeof *c->table.slots);
+        c->table.used = 0;
+        return AL_OK;
+    }
+    rc = AL_OK;
+    for (size_t i = 0; i < c->listed && rc == AL_OK; i++)
+        rc = make_room(&c->table, 1) == AL_OK ? add_value(&c->table, &c->list[i], 1) : AL_ENOMEM;
+    free(p);
+    return rc;
 }
 
 /* The values of a run go where others go. */
@@ -1072,7 +1136,7 @@ static int take_run(al_values *v, int64_t first, uint64_t n)
     for (uint64_t done = 0; done < n && rc == AL_OK; done += SPREAD) {
         uint64_t some = n - done < SPREAD ? n - done : SPREAD;
 
-        rc = al_counts_clear(&part, 1, some, NULL);
+        rc = al_counts_clear(&part, 1, NULL);
         part.scattered = true;
         if (rc == AL_OK)
             rc = spread_run(first + (int64_t)done, some, &part);
@@ -1130,43 +1194,27 @@ int al_values_take(al_values *v, al_counts *c)
     return AL_OK;
 }
 
-static uint64_t unsettled(const al_values *v)
-{
-    return v->table.used + v->piled - v->settled.piled;
-}
-
 uint64_t al_values_cost(const al_values *v)
 {
     if (v->registers)
         return 0;
     return (v->settled.distinct + unsettled(v)) * SLOT_COST + v->table.text_bytes +
-           v->settled.text + v->piled_text - v->settled.piled_text;
+           v->settled.text + v->cell_text;
 }
 
 bool al_values_unsettled(const al_values *v)
 {
-    uint64_t worth = v->settled.dense ? 1 : SETTLE_GROWTH;
-
-    return !v->registers && v->npiles > 0 && unsettled(v) * worth > v->settled.distinct;
+    return !v->registers && v->npiles > 0 && unsettled(v) * SETTLE_GROWTH > v->settled.distinct;
 }
 
 /* An estimate that is being made. */
 struct estimation {
-    size_t above[KEPT + 2]; /* values with each count; the last: with a larger one */
-    al_table kept;          /* those with more than */
+    unsigned shift;
+    size_t above[KEPT + 2]; /* values with each count >> shift; the last: with a larger one */
+    uint64_t distinct;
+    al_table kept; /* those with more than */
     uint32_t least;
 };
-
-/* The smallest count that at most KEPT values exceed. */
-static uint32_t threshold(const struct estimation *e)
-{
-    size_t total = e->above[KEPT + 1];
-    uint32_t least = KEPT;
-
-    for (; least > 0 && total + e->above[least] <= KEPT; least--)
-        total += e->above[least];
-    return least;
-}
 
 static int keep_frequent(void *estimation, const struct al_slot *slots, size_t n)
 {
@@ -1188,26 +1236,48 @@ static int count_counts(void *estimation, const struct al_slot *slots, size_t n)
 {
     struct estimation *e = estimation;
 
-    for (size_t i = 0; i < n; i++)
-        e->above[slots[i].count <= KEPT ? slots[i].count : KEPT + 1]++;
+    e->distinct += n;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t count = slots[i].count >> e->shift;
+
+        e->above[count <= KEPT ? count : KEPT + 1]++;
+    }
     return keep_frequent(e, slots, n);
+}
+
+/* The smallest count that at most KEPT values exceed; of large ones about. */
+static uint32_t threshold(const struct estimation *e)
+{
+    size_t total = e->above[KEPT + 1];
+    uint32_t least = KEPT;
+
+    for (; least > 0 && total + e->above[least] <= KEPT; least--)
+        total += e->above[least];
+    return least << e->shift | ((UINT32_C(1) << e->shift) - 1);
 }
 
 /* Mostly few values are there more than once, and to look at all once is enough. */
 static int find_frequent(const al_values *v, struct estimation *e)
 {
+    const size_t step = fitting_step(v);
     uint64_t repeated;
     uint32_t least;
     int rc;
 
     e->least = 1;
-    rc = each_united(v, fitting_step(v), count_counts, e, &repeated);
+    rc = each_united(v, step, count_counts, e, &repeated);
+    while (rc == AL_OK && e->above[KEPT + 1] > KEPT) {
+        e->shift += 10;
+        e->distinct = 0;
+        memset(e->above, 0, sizeof e->above);
+        rc = each_united(v, step, count_counts, e, &repeated);
+    }
     least = threshold(e);
     if (rc != AL_OK || least == e->least)
         return rc;
     table_close(&e->kept);
     e->least = least;
-    return each_united(v, fitting_step(v), keep_frequent, e, &repeated);
+    return each_united(v, step, keep_frequent, e, &repeated);
 }
 
 int al_values_estimate(al_values *v)
@@ -1226,8 +1296,6 @@ int al_values_estimate(al_values *v)
     rc = e ? pile_table(v) : AL_ENOMEM;
     if (rc == AL_OK)
         rc = find_frequent(v, e);
-    for (size_t i = 0; rc == AL_OK && i <= KEPT + 1; i++)
-        v->exact_distinct += e->above[i];
     if (rc == AL_OK) {
         registers = calloc(REGISTERS, 1);
         v->kept = calloc(e->kept.room ? e->kept.room : 1, sizeof *v->kept);
@@ -1242,6 +1310,7 @@ int al_values_estimate(al_values *v)
     if (rc == AL_OK) {
         drop_piles(v);
         v->table = e->kept;
+        v->exact_distinct = e->distinct;
         v->registers = registers;
     } else {
         free(registers);
@@ -1279,21 +1348,53 @@ bool al_values_exact(const al_values *v)
     return !v->registers;
 }
 
+static double sigma(double x)
+{
+    double y = 1, z = x, before;
+
+    if (x >= 1)
+        return INFINITY;
+    do {
+        before = z;
+        x *= x;
+        z += x * y;
+        y += y;
+    } while (z != before);
+    return z;
+}
+
+static double tau(double x)
+{
+    double y = 1, z = 1 - x, before;
+
+    if (x <= 0 || x >= 1)
+        return 0;
+    do {
+        before = z;
+        x = sqrt(x);
+        y /= 2;
+        z -= (1 - x) * (1 - x) * y;
+    } while (z != before);
+    return z / 3;
+}
+
+/* Otmar Ertl, New cardinality estimation algorithms for HyperLogLog sketches (2017), algorithm 6:
+ * without a bias at any number. */
 static uint64_t estimate(const al_values *v)
 {
+    enum { Q = 64 - REG_BITS };
     const unsigned char *registers = v->registers;
-    const double m = REGISTERS, alpha = 0.7213 / (1 + 1.079 / m);
-    double sum = 0, e;
-    unsigned zeros = 0;
+    const double m = REGISTERS;
+    unsigned have[Q + 2] = { 0 };
+    double z;
 
-    for (unsigned i = 0; i < REGISTERS; i++) {
-        sum += ldexp(1, -registers[i]);
-        zeros += registers[i] == 0;
-    }
-    e = alpha * m * m / sum;
-    if (zeros && e <= 2.5 * m)
-        e = m * log(m / zeros);
-    return (uint64_t)(e + 0.5);
+    for (unsigned i = 0; i < REGISTERS; i++)
+        have[registers[i]]++;
+    z = m * tau(1 - have[Q + 1] / m);
+    for (unsigned k = Q; k >= 1; k--)
+        z = (z + have[k]) / 2;
+    z += m * sigma(have[0] / m);
+    return (uint64_t)(m * m / (2 * 0.69314718055994530942) / z + 0.5);
 }
 
 static bool in_table(const al_values *v)

@@ -31,7 +31,6 @@ typedef struct al_counts {
     bool listing; /* nothing is added to the table any more */
     struct al_listed *list;
     size_t listed, list_room, told;
-    size_t cells; /* that will be added at most */
     struct al_pile *pile;
     const al_values *estimate; /* the column's, or NULL; then the list has what it counts */
     unsigned char *registers;
@@ -46,9 +45,9 @@ typedef struct al_value_count {
 
 void al_counts_close(al_counts *c);
 /* Empties it, but keeps its memory and begins as it ended: with a table or a list. For speed only:
- * columns: how many share the processor's cache; cells: how many will be added, about; v: where it
- * will be taken, or NULL (others may take theirs meanwhile). AL_OK or AL_ENOMEM. */
-int al_counts_clear(al_counts *c, size_t columns, size_t cells, const al_values *v);
+ * columns: how many share the processor's cache; v: where it will be taken, or NULL (others may
+ * take theirs meanwhile). AL_OK or AL_ENOMEM. */
+int al_counts_clear(al_counts *c, size_t columns, const al_values *v);
 /* Counts the n cells cells[0], cells[stride] …, NULLs do not count. Their texts must stay where
  * they are until they are taken. AL_OK or AL_ENOMEM. */
 int al_counts_add(al_counts *c, const al_cell *cells, size_t n, size_t stride);
@@ -79,7 +78,7 @@ int al_values_finish(al_values *v);
 bool al_values_exact(const al_values *v);
 uint64_t al_values_distinct(const al_values *v);
 /* The most frequent values, at most n <= AL_VALUES_TOP, ties in SQLite's order; how many there are.
- * Where 1 and 1.0 are there it is 1. */
+ * Where 1 and 1.0 are there it is 1 (of an estimate: if both were when it became one). */
 size_t al_values_top(al_values *v, al_value_count *top, size_t n);
 
 /* SQLite's order: NULL, numbers, texts by their bytes. */

@@ -25,7 +25,7 @@ static void add_segment(const al_cell *cells, size_t n, size_t stride)
 {
     static al_part part; /* used again, as they are */
 
-    assert_int_equal(al_part_clear(&part, 1, n, c.values), AL_OK);
+    assert_int_equal(al_part_clear(&part, 1, c.values), AL_OK);
     assert_int_equal(al_part_add(&part, cells, n, stride,
                                  rows < AL_COLUMN_HINT_ROWS ? AL_COLUMN_HINT_ROWS - rows : 0),
                      AL_OK);

@@ -444,6 +444,52 @@ static void estimates_are_named(void **state)
     sqlite3_close(db);
 }
 
+/* Which columns are estimates is the same with any number of threads. */
+static void estimates_depend_on_the_cells_only(void **state)
+{
+    enum { MANY = 60000, FEW = 5500 };
+    const al_dataset_meta meta = { .format = "csv" };
+    const al_cell label = text("x");
+    al_cell *cells = malloc(MANY * sizeof *cells);
+    char *first = NULL;
+
+    (void)state;
+    for (unsigned budget = 0; budget < 6; budget++) {
+        for (unsigned threads = 1; threads <= 4; threads++) {
+            const al_dataset_options small = { .max_rows = 1000000,
+                                               .threads = threads,
+                                               .values_budget =
+                                                   (MANY / 2 + budget * 2 * FEW) * UINT64_C(32) };
+            al_batch b = { .cells = cells, .columns = 1, .segment_end = true };
+            al_dataset *d;
+            sqlite3 *db;
+
+            assert_int_equal(al_dataset_open(&d, output, &small, NULL), AL_OK);
+            assert_int_equal(al_dataset_sheet(d, "data", "data", &label, 1, NULL), AL_OK);
+            for (int segment = 0; segment < 9; segment++) {
+                b.rows = segment ? FEW : MANY;
+                for (size_t i = 0; i < b.rows; i++)
+                    cells[i] =
+                        al_cell_integer((int64_t)(segment % 2 ? i % 9 * 5 : i % (MANY / 2) * 3));
+                assert_int_equal(al_dataset_rows(d, &b, NULL), AL_OK);
+            }
+            assert_int_equal(al_dataset_finish(d, &meta, NULL), AL_OK);
+            al_dataset_close(d);
+            db = open_file(path);
+            if (threads == 1) {
+                free(first);
+                first = strdup(ask(db, "SELECT distinct_exact || distinct_count || top_values "
+                                       "FROM _alisio_columns"));
+            }
+            assert_string_equal(first, ask(db, "SELECT distinct_exact || distinct_count || "
+                                               "top_values FROM _alisio_columns"));
+            sqlite3_close(db);
+        }
+    }
+    free(first);
+    free(cells);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -468,6 +514,7 @@ int main(void)
         TEST(segments_depend_on_the_bytes_only),
         TEST(a_description_is_stored),
         TEST(estimates_are_named),
+        TEST(estimates_depend_on_the_cells_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void add_segment(const al_cell *cells, size_t n, size_t stride)
 {
     static al_counts counts; /* used again, as they are */
 
-    assert_int_equal(al_counts_clear(&counts, 1, n, known ? v : NULL), AL_OK);
+    assert_int_equal(al_counts_clear(&counts, 1, known ? v : NULL), AL_OK);
     assert_int_equal(al_counts_add(&counts, cells, n, stride), AL_OK);
     assert_int_equal(al_counts_end(&counts), AL_OK);
     assert_int_equal(al_values_take(v, &counts), AL_OK);
@@ -379,19 +379,103 @@ static void costs(void **state)
     assert_int_equal(al_values_settle(v), AL_OK);
     assert_int_equal(cost(), N * 32);
     assert_false(al_values_unsettled(v));
+    add_segment(cells, N / 20, 1);
+    assert_int_equal(cost(), (N + N / 20) * 32);
+    assert_false(al_values_unsettled(v)); /* so few are not worth it */
     add_segment(cells, N / 2, 1);
-    assert_true(cost() > N * 32);
-    assert_false(al_values_unsettled(v)); /* half as many again, after all were different */
-    add_segment(cells, N, 1);
     assert_true(al_values_unsettled(v));
     assert_int_equal(al_values_settle(v), AL_OK);
     assert_int_equal(cost(), N * 32);
-    add_segment(cells, N / 8, 1);
-    assert_true(al_values_unsettled(v)); /* for half of them were not */
-    assert_int_equal(al_values_settle(v), AL_OK);
     assert_int_equal(al_values_distinct(v), N);
     settle = true;
     free(cells);
+}
+
+/* What a segment costs does not depend on whether the one before it was listed. */
+static void costs_of_segments(void **state)
+{
+    enum { N = 30000, REPEATED = 5000 };
+    al_cell *many = malloc(N * sizeof *many), *few = malloc(N * sizeof *few);
+    uint64_t costs[2];
+
+    (void)state;
+    settle = false;
+    for (size_t i = 0; i < N; i++) {
+        many[i] = al_cell_integer((int64_t)i * 3);
+        few[i] = al_cell_integer((int64_t)(i % REPEATED) * 5);
+    }
+    for (int k = 0; k < 2; k++) {
+        al_counts other = { 0 };
+
+        al_values_close(v);
+        assert_int_equal(al_values_open(&v), AL_OK);
+        add_segment(many, N, 1);
+        if (k == 0) {
+            add_segment(few, N, 1); /* by the same counts */
+        } else {
+            assert_int_equal(al_counts_clear(&other, 1, v), AL_OK);
+            assert_int_equal(al_counts_add(&other, few, N, 1), AL_OK);
+            assert_int_equal(al_counts_end(&other), AL_OK);
+            assert_int_equal(al_values_take(v, &other), AL_OK);
+            al_counts_close(&other);
+        }
+        costs[k] = cost();
+    }
+    assert_int_equal(costs[0], costs[1]);
+    settle = true;
+    free(many);
+    free(few);
+}
+
+/* Of more values than an estimate counts, the most frequent are kept, however frequent all are. */
+static void many_frequent_values(void **state)
+{
+    enum { VALUES = 5000, TIMES = 5000 };
+    al_cell *cells = malloc(VALUES * sizeof *cells);
+    al_value_count top[2];
+
+    (void)state;
+    settle = false;
+    for (int i = 0; i < TIMES + 2000; i++) {
+        size_t n = i < TIMES ? VALUES : 2;
+
+        for (size_t k = 0; k < n; k++)
+            cells[k] = al_cell_integer((int64_t)(k * 7919 % VALUES) * 3 + 1);
+        add_segment(cells, n, 1);
+        if (i % 500 == 499)
+            assert_int_equal(al_values_settle(v), AL_OK);
+    }
+    assert_int_equal(al_values_estimate(v), AL_OK);
+    settle = true;
+    assert_int_equal(top_of(top, 2), 2);
+    assert_int_equal(top[0].value.integer, 1);
+    assert_int_equal(top[0].count, TIMES + 2000);
+    assert_int_equal(top[1].count, TIMES + 2000);
+    free(cells);
+}
+
+/* The estimate has no bias, wherever the number of values lies. */
+static void estimates_of_any_number(void **state)
+{
+    (void)state;
+    settle = false;
+    for (size_t n = 500; n < 400000; n = n * 5 / 4) {
+        double sum = 0;
+
+        for (size_t round = 0; round < 3; round++) {
+            al_values_close(v);
+            assert_int_equal(al_values_open(&v), AL_OK);
+            assert_int_equal(al_values_estimate(v), AL_OK);
+            for (size_t i = 0; i < n; i++) {
+                al_cell cell = al_cell_real((double)(i + 1000003 * round) + 0.25);
+
+                add(cell);
+            }
+            sum += (double)al_values_distinct(v) / (double)n;
+        }
+        assert_true(sum / 3 > 0.98 && sum / 3 < 1.02);
+    }
+    settle = true;
 }
 
 static void nothing_at_all(void **state)
@@ -423,6 +507,9 @@ int main(void)
         TEST(a_run_can_become_an_estimate),
         TEST(a_very_long_run_that_ends),
         TEST(costs),
+        TEST(costs_of_segments),
+        TEST(many_frequent_values),
+        TEST(estimates_of_any_number),
         TEST(nothing_at_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
