@@ -127,6 +127,20 @@ local function approval_hash(job)
   })
 end
 
+-- What Python reads has to be what a person was shown: line ends are as Python takes them, and neither
+-- of the first two lines names another encoding (PEP 263), in which comments can hide statements.
+local function as_shown(code)
+  local shown = code:gsub("\r\n?", "\n")
+  local first, second = shown:match "^([^\n]*)\n?([^\n]*)"
+  for _, line in ipairs { first, second } do
+    local encoding = line:match "^[ \t\f]*#.-coding[:=][ \t]*([-_.%w]+)"
+    if encoding and encoding:lower():gsub("[-_]", "") ~= "utf8" then
+      return nil, encoding
+    end
+  end
+  return shown
+end
+
 --- What a request would run: the hooks in front of Python have spoken, the inputs are there and
 -- hashed, the interpreter is found. Nothing is written.
 ---@async
@@ -146,6 +160,10 @@ function M.plan(session, request)
   if not allowed then
     return nil, reason, "permission_denied"
   end
+  local code, encoding = as_shown(step.code)
+  if not code then
+    return nil, words.t(session.locale, "python.encoding", { encoding = encoding }), "permission_denied"
+  end
   local config = session.config
   local runtime, message, id, fields = runtimes.choose(config, session.locale)
   if not runtime then
@@ -162,7 +180,7 @@ function M.plan(session, request)
   local prepared = wanted and extras.find(session.runtime.state_dir, python, wanted)
   local limit = config:get "analysis.limits.timeoutMs"
   local job = {
-    session = session, code = step.code, title = step.title, python = prepared or python, runtime = runtime,
+    session = session, code = code, title = step.title, python = prepared or python, runtime = runtime,
     install = wanted and not prepared and extras.set(wanted) or nil,
     timeoutMs = math.min(step.timeoutMs or limit, limit), publishOnError = request.publishOnError or false,
   }

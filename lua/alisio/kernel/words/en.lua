@@ -222,6 +222,7 @@ return {
   ["python.ask"] = "Run this Python script?",
   ["python.ask_titled"] = "Run this Python script ({title})?",
   ["python.your_permissions"] = "! This script runs with your permissions: it can read your files and use the network.",
+  ["python.encoding"] = "A script is read as UTF-8, and what it says must be what is shown; this one names the encoding {encoding}.",
   ["python.runs_on"] = { "✓ Runs on Python {version:raw} with copies of {inputs:list}", "✓ Runs on Python {version:raw} without any input" },
   ["python.clean_environment"] = "✓ Its environment holds no key and no setting of Alisio",
   ["python.time"] = "✓ It ends after {time:duration} at the latest",

@@ -222,6 +222,7 @@ return {
   ["python.ask"] = "¿Ejecutar este script de Python?",
   ["python.ask_titled"] = "¿Ejecutar este script de Python ({title})?",
   ["python.your_permissions"] = "! Este script se ejecuta con sus permisos: puede leer sus archivos y usar la red.",
+  ["python.encoding"] = "Un script se lee como UTF-8 y debe decir lo que se muestra; este indica la codificación {encoding}.",
   ["python.runs_on"] = { "✓ Se ejecuta con Python {version:raw} y copias de {inputs:list}", "✓ Se ejecuta con Python {version:raw} sin ninguna entrada" },
   ["python.clean_environment"] = "✓ Su entorno no contiene claves ni ajustes de Alisio",
   ["python.time"] = "✓ Termina a más tardar en {time:duration}",

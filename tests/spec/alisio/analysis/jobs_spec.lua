@@ -55,6 +55,21 @@ describe("alisio.analysis.jobs", function()
     return result.text:match "%[stdout%]\n(.*)$"
   end
 
+  it("runs what is shown: no other encoding, no line end that only Python sees", function()
+    if needs_python() then return end
+    for _, head in ipairs {
+      "# coding: utf-7", "# -*- coding: unicode_escape -*-", "#!/usr/bin/python3\n# vim: fileencoding=latin-1", "x = 1\r# coding=utf_7",
+    } do
+      local job, message, id = jobs.plan(session, { code = head .. "\nprint('sales')\n# +AAoAcAByAGkAbgB0ACgAMQAp-" })
+      assert.is_nil(job)
+      assert.equal("permission_denied", id)
+      assert.matches("UTF%-8", message)
+    end
+    local job = assert(jobs.plan(session, { code = "# coding: UTF-8\r\n# sums\rprint('shown')" }))
+    assert.equal("# coding: UTF-8\n# sums\nprint('shown')", job.code)
+    assert.equal("shown", out(jobs.run(job)))
+  end)
+
   it("runs a script in a folder of its own and keeps what happened", function()
     if needs_python() then return end
     local result = assert(run("print('hello')\nimport sys; print('oops', file=sys.stderr)", { title = "Greeting" }))
