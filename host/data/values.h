@@ -20,8 +20,8 @@ typedef struct al_table { /* values and how often each was there */
 typedef struct al_values al_values;
 
 /* The values of one segment: first a run of row ids or the like, then a table, and a mere list once
- * the table has many values, of which a pile is made at the end. Of a column that is an estimate
- * there is only what it goes on with. */
+ * the table has many values. Ended, they are a table of few values or a pile of many. Of a column
+ * that is an estimate there is only what it goes on with. */
 typedef struct al_counts {
     bool scattered;    /* until then the values are run_first, run_first + 1 … */
     int64_t run_first; /* they need no table */

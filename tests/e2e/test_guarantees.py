@@ -76,7 +76,7 @@ local function ready()
   for _, session in ipairs(fs.list(jobs) or {}) do
     for _, job in ipairs(fs.list(jobs .. "/" .. session.name) or {}) do
       for _, id in ipairs(fs.list(jobs .. "/" .. session.name .. "/" .. job.name) or {}) do
-        if fs.exists(jobs .. "/" .. session.name .. "/" .. job.name .. "/" .. id.name .. "/work/ready") then
+        if fs.exists(table.concat({ jobs, session.name, job.name, id.name, "work", "ready" }, "/")) then
           return id.name
         end
       end
@@ -162,7 +162,7 @@ class Guarantees(Case):
                 took = float(child.stdout.readline())
             child.wait()
             self.assertEqual(self.alive(job), 0)
-            for ready in glob.glob(os.path.join(self.jobs, "*/*/*/work/ready")):
+            for ready in glob.glob(os.path.join(self.jobs, "*", "*", "*", "work", "ready")):
                 os.unlink(ready)
             if took <= 250:
                 return "none 250 ms later"
